@@ -88,8 +88,8 @@ static struct wo_view per_text(const struct maker *maker, struct wo_interval per
 /* "8499653234 x 4 B / 8". */
 static struct wo_view state_formula(const struct maker *maker, double parameters, struct wo_interval per, double divisor) {
   const struct wo_view text = per_text(maker, per);
-  return divisor > 1 ? wo_arena_format(maker->arena, "%.0f x %.*s / %.0f", parameters, (int)text.len, text.ptr, divisor)
-                     : wo_arena_format(maker->arena, "%.0f x %.*s", parameters, (int)text.len, text.ptr);
+  return divisor > 1 ? wo_arena_format(maker->arena, "%.0f x %.*s / %.0f", parameters, WO_SHOWN(text), divisor)
+                     : wo_arena_format(maker->arena, "%.0f x %.*s", parameters, WO_SHOWN(text));
 }
 
 /* Fills a row of the model states; offloaded bytes go to the host's column. */
@@ -270,7 +270,7 @@ static void add_frozen(struct maker *maker) {
     struct wo_budget_row *const row = add_row(maker, "frozen", "");
     const size_t slash = wo_view_find_last(frozen->name, WO_VIEW("/"), frozen->name.len);
     const struct wo_view name = slash == WO_NOT_FOUND ? frozen->name : wo_view_skip(frozen->name, slash + 1);
-    row->label = wo_arena_format(maker->arena, "frozen %.*s", (int)name.len, name.ptr);
+    row->label = wo_arena_format(maker->arena, "frozen %.*s", WO_SHOWN(name));
     set_state(maker, row, wo_interval_exact(frozen->parameters), wo_interval_exact(frozen->bytes_per_parameter), 1, false);
   }
 }

@@ -65,7 +65,7 @@ static bool read_range(struct wo_view text, struct wo_interval *ret_bytes) {
   const bool has_unit = low.len > 0 && wo_is_alpha(low.ptr[low.len - 1]);
   const struct wo_view suffix = has_unit ? (struct wo_view){0} : wo_view_skip(rest, unit);
   if (low.len + suffix.len >= sizeof with_unit) return false;
-  snprintf(with_unit, sizeof with_unit, "%.*s%.*s", (int)low.len, low.ptr, (int)suffix.len, suffix.len > 0 ? suffix.ptr : "");
+  snprintf(with_unit, sizeof with_unit, "%.*s%.*s", WO_SHOWN(low), WO_SHOWN(suffix));
   if (!read_size(wo_view_of(with_unit), PARAMETERS_MAX, &lo) || lo.mid > hi.mid) return false;
   *ret_bytes = (struct wo_interval){lo.mid, (lo.mid + hi.mid) / 2, hi.mid};
   return true;
@@ -201,8 +201,7 @@ static bool read_size_key(void *target, const struct wo_option_value *value) {
 
 static bool refuse(const struct wo_option_value *value, const char *wants) {
   const struct wo_view shown = wo_view_sub(value->text, 0, SHOWN_MAX);
-  wo_err_set(value->err, WO_E_USAGE, "--%s needs %s, not '%.*s'", value->option->name, wants, (int)shown.len,
-             shown.len > 0 ? shown.ptr : "");
+  wo_err_set(value->err, WO_E_USAGE, "--%s needs %s, not '%.*s'", value->option->name, wants, WO_SHOWN(shown));
   return false;
 }
 
@@ -326,7 +325,7 @@ char *wo_budget_value_text(enum wo_budget_key key, double value, char *buf, size
   const struct wo_view choice = wo_budget_choice_name(key, value);
   if (option->read == read_size_key) return wo_units_bytes_text(value, buf, cap);
   if (option->choices) {
-    snprintf(buf, cap, "%.*s", (int)choice.len, choice.ptr);
+    snprintf(buf, cap, "%.*s", WO_SHOWN(choice));
   } else if (!option->value) {
     snprintf(buf, cap, "yes");
   } else {

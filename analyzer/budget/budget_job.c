@@ -19,7 +19,7 @@ static struct wo_view place_of(const struct taker *taker, wo_event_id id) {
   if (!event || event->span.file >= taker->facts->job->input_count) return (struct wo_view){0};
   char shown[512];
   const struct wo_view path = wo_clean_utf8(taker->facts->job->inputs[event->span.file].path, shown, sizeof shown);
-  return wo_arena_format(taker->arena, "%.*s:%llu", (int)path.len, path.ptr, (unsigned long long)event->span.line);
+  return wo_arena_format(taker->arena, "%.*s:%llu", WO_SHOWN(path), (unsigned long long)event->span.line);
 }
 
 static void take(const struct taker *taker, enum wo_budget_key key, double value, struct wo_view origin) {
@@ -42,44 +42,28 @@ static bool is_of_rollout(const struct taker *taker, const struct wo_setting *se
   return wo_view_has(wo_event_text(setting->event, WO_FIELD_KEY), "rollout") || (is_engine && !is_serving);
 }
 
-static void take_numbers(const struct taker *taker) {
-  static const struct {
-    const char *knob;
-    enum wo_budget_key key;
-  } rows[] = {{"micro_batch", WO_BUDGET_MICRO_BATCH}, {"grad_accum", WO_BUDGET_GRAD_ACCUM},
-              {"seq_len", WO_BUDGET_SEQ_LEN},         {"lora_rank", WO_BUDGET_LORA_RANK},
-              {"tensor_parallel", WO_BUDGET_TENSOR},  {"pipeline_parallel", WO_BUDGET_PIPELINE},
-              {"max_num_seqs", WO_BUDGET_MAX_SEQS},   {"max_model_len", WO_BUDGET_MAX_LEN}};
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    const struct wo_setting *const setting = known_setting(taker, rows[i].knob);
-    if (setting && !is_of_rollout(taker, setting))
-      take(taker, rows[i].key, floor(fmin(setting->value.number.mid, 1e9)), place_of(taker, setting->event->id));
-  }
-}
-
-static void take_flags(const struct taker *taker) {
-  static const struct {
-    const char *knob;
-    enum wo_budget_key key;
-  } rows[] = {{"param_offload", WO_BUDGET_OFFLOAD_PARAMS},
-              {"optimizer_offload", WO_BUDGET_OFFLOAD_OPTIMIZER},
-              {"fused_loss", WO_BUDGET_FUSED_LOSS}};
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    const struct wo_setting *const setting = known_setting(taker, rows[i].knob);
-    if (setting && setting->value.truth == WO_TRUE) take(taker, rows[i].key, 1, place_of(taker, setting->event->id));
-  }
-}
-
-/* Words that a setting's text may hold, the most specific first, and the choice that each means. */
-struct word {
+/* An input that a setting gives: its number, 1 for a truth, or the choice of a word that its text may hold, the most specific
+ * first. */
+struct source {
   const char *knob;
-  const char *word;
+  const char *word; /* NULL: a number or a truth */
   enum wo_budget_key key;
   double choice;
 };
 
-static void take_words(const struct taker *taker) {
-  static const struct word words[] = {
+static void take_settings(const struct taker *taker) {
+  static const struct source sources[] = {
+      {"micro_batch", NULL, WO_BUDGET_MICRO_BATCH, 0},
+      {"grad_accum", NULL, WO_BUDGET_GRAD_ACCUM, 0},
+      {"seq_len", NULL, WO_BUDGET_SEQ_LEN, 0},
+      {"lora_rank", NULL, WO_BUDGET_LORA_RANK, 0},
+      {"tensor_parallel", NULL, WO_BUDGET_TENSOR, 0},
+      {"pipeline_parallel", NULL, WO_BUDGET_PIPELINE, 0},
+      {"max_num_seqs", NULL, WO_BUDGET_MAX_SEQS, 0},
+      {"max_model_len", NULL, WO_BUDGET_MAX_LEN, 0},
+      {"param_offload", NULL, WO_BUDGET_OFFLOAD_PARAMS, 0},
+      {"optimizer_offload", NULL, WO_BUDGET_OFFLOAD_OPTIMIZER, 0},
+      {"fused_loss", NULL, WO_BUDGET_FUSED_LOSS, 0},
       {"checkpointing", "selective", WO_BUDGET_CHECKPOINTING, WO_BUDGET_SELECTIVE},
       {"checkpointing", "full", WO_BUDGET_CHECKPOINTING, WO_BUDGET_FULL},
       {"checkpointing", "none", WO_BUDGET_CHECKPOINTING, WO_BUDGET_NONE},
@@ -106,11 +90,19 @@ static void take_words(const struct taker *taker) {
       {"sharding", "no_shard", WO_BUDGET_FSDP, 3},
       {"sharding", "optimizer", WO_BUDGET_ZERO, 2},
   };
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-    const struct wo_setting *const setting = known_setting(taker, words[i].knob);
-    if (!setting || taker->report->input.values[words[i].key] > 0) continue;
-    if (!wo_view_has_nocase(setting->value.text, words[i].word)) continue;
-    take(taker, words[i].key, words[i].choice, place_of(taker, setting->event->id));
+  for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+    const struct source *const source = &sources[i];
+    const struct wo_setting *const setting = known_setting(taker, source->knob);
+    if (!setting || taker->report->input.values[source->key] > 0) continue;
+    double value = source->choice;
+    if (source->word) {
+      if (!wo_view_has_nocase(setting->value.text, source->word)) continue;
+    } else if (setting->value.unit == WO_UNIT_BOOL) {
+      value = setting->value.truth == WO_TRUE;
+    } else if (!is_of_rollout(taker, setting)) {
+      value = floor(fmin(setting->value.number.mid, 1e9));
+    }
+    take(taker, source->key, value, place_of(taker, setting->event->id));
   }
 }
 
@@ -201,7 +193,7 @@ static void take_shape(const struct taker *taker) {
     const struct wo_model_number number = models[0].dims[dim];
     const struct wo_view table = models[0].shape ? models[0].shape->id : (struct wo_view){0};
     take(taker, keys[dim], number.value,
-         number.is_assumed ? wo_arena_format(taker->arena, "table of known shapes: %.*s", (int)table.len, table.ptr)
+         number.is_assumed ? wo_arena_format(taker->arena, "table of known shapes: %.*s", WO_SHOWN(table))
                            : place_of(taker, number.evidence));
   }
 }
@@ -269,9 +261,7 @@ static void take_frozen(const struct taker *taker) {
 
 void wo_budget_from_facts(const struct wo_facts *facts, struct wo_arena *arena, struct wo_budget_report *report) {
   const struct taker taker = {facts, arena, report};
-  take_numbers(&taker);
-  take_flags(&taker);
-  take_words(&taker);
+  take_settings(&taker);
   take_sharding(&taker);
   take_shape(&taker);
   take_parameters(&taker);
@@ -282,7 +272,7 @@ void wo_budget_from_facts(const struct wo_facts *facts, struct wo_arena *arena, 
 
 void wo_budget_from_shape(const struct wo_model_shape *shape, struct wo_arena *arena, struct wo_budget_report *report) {
   const struct taker taker = {NULL, arena, report};
-  const struct wo_view origin = wo_arena_format(arena, "table of known shapes: %.*s", (int)shape->id.len, shape->id.ptr);
+  const struct wo_view origin = wo_arena_format(arena, "table of known shapes: %.*s", WO_SHOWN(shape->id));
   take(&taker, WO_BUDGET_PARAMS, shape->parameters, origin);
   take(&taker, WO_BUDGET_LAYERS, shape->layers, origin);
   take(&taker, WO_BUDGET_HIDDEN, shape->hidden, origin);

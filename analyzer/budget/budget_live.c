@@ -49,7 +49,7 @@ struct wo_interval wo__budget_scaled(const struct wo_budget_input *input, const 
     bytes = times(bytes, ratio);
     if (!is_flash && ratio > 1) bytes.hi *= ratio;
     if (!is_flash && ratio < 1) bytes.lo *= ratio;
-    formula = wo_arena_format(arena, "%.*s x %.0f / %.0f", (int)formula.len, formula.ptr, length, measured->seq_len);
+    formula = wo_arena_format(arena, "%.*s x %.0f / %.0f", WO_SHOWN(formula), length, measured->seq_len);
   }
   *ret_formula = formula;
   return bytes;

@@ -35,7 +35,7 @@ static void trim_end(struct wo_text *out) {
 
 static void add_label(const struct writer *w, struct wo_view label) {
   const struct wo_view shown = wo_view_sub(label, 0, LABEL_MAX);
-  wo_text_add(w->out, "  %-*.*s", LABEL_COLUMNS - 2, (int)shown.len, shown.len > 0 ? shown.ptr : "");
+  wo_text_add(w->out, "  %-*.*s", LABEL_COLUMNS - 2, WO_SHOWN(shown));
 }
 
 /* One line of the table, with the range if it is one. */
@@ -92,14 +92,11 @@ static void put(const struct writer *w, struct wo_text *line) {
 
 static void write_how(const struct writer *w, const struct wo_budget_row *row, struct wo_text *line) {
   if (row->formula.len == 0 && row->assumption.len == 0) return;
-  wo_text_add_view(line, row->label);
-  wo_text_add(line, ": ");
-  wo_text_add_view(line, row->formula);
+  wo_text_add(line, "%.*s: %.*s", WO_SHOWN(row->label), WO_SHOWN(row->formula));
   if (row->formula.len > 0 && row->assumption.len > 0) wo_text_add(line, "; ");
   wo_text_add_view(line, row->assumption);
   if (row->is_stated) {
-    wo_text_add(line, ". ");
-    wo_text_add_view(line, row->stated_note);
+    wo_text_add(line, ". %.*s", WO_SHOWN(row->stated_note));
   }
   put(w, line);
 }
@@ -148,13 +145,11 @@ static void write_figures(const struct writer *w, struct wo_text *line) {
   for (size_t i = 0; i < w->report->figure_count; i++) {
     const struct wo_budget_figure *const figure = &w->report->figures[i];
     char size[32];
-    wo_text_add(line, "measured, ");
-    wo_text_add_view(line, figure->label);
+    wo_text_add(line, "measured, %.*s", WO_SHOWN(figure->label));
     wo_text_add(line, " %s", wo_units_bytes_text(figure->bytes.mid, size, sizeof size));
     const struct wo_view origin = short_origin(figure->origin);
-    if (origin.len > 0) wo_text_add(line, " (%.*s)", (int)origin.len, origin.ptr);
-    wo_text_add(line, ": ");
-    wo_text_add_view(line, figure->note);
+    if (origin.len > 0) wo_text_add(line, " (%.*s)", WO_SHOWN(origin));
+    wo_text_add(line, ": %.*s", WO_SHOWN(figure->note));
     put(w, line);
   }
 }
@@ -181,7 +176,7 @@ static void write_inputs(const struct writer *w, struct wo_text *line) {
       wo_text_add(line, " %s",
                   wo_budget_value_text((enum wo_budget_key)key, value(w, (enum wo_budget_key)key), text, sizeof text));
     const struct wo_view shown = short_origin(origin);
-    if (is_last && shown.len > 0 && !wo_view_starts(origin, "--")) wo_text_add(line, " (%.*s)", (int)shown.len, shown.ptr);
+    if (is_last && shown.len > 0 && !wo_view_starts(origin, "--")) wo_text_add(line, " (%.*s)", WO_SHOWN(shown));
     if (next < WO_BUDGET_KEY_COUNT_) wo_text_add(line, is_last ? ";" : ",");
     key = next;
   }

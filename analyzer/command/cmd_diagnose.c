@@ -38,7 +38,7 @@ static void write_notes(const struct wo_job *job, struct wo_text *errors) {
   for (size_t i = 0; i < job->input_count; i++) {
     const struct wo_job_input *input = &job->inputs[i];
     for (size_t k = 0; k < input->note_count && !input->is_unreadable; k++)
-      wo_message(errors, input->path, "%.*s", (int)input->notes[k].len, input->notes[k].ptr);
+      wo_message(errors, input->path, "%.*s", WO_SHOWN(input->notes[k]));
   }
 }
 
@@ -155,7 +155,7 @@ static bool write_row(const struct wo_call *call, const struct wo_pack *pack, co
   if (read_path(job, name, call->errors) && wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK) {
     const struct wo_view title =
         wo_report_tells_failure(report) ? report->findings[0].title : wo_view_of(wo_outcome_text(job->story.outcome));
-    wo_text_add(call->out, "%-28s %-14s %.*s\n", name, wo_outcome_name(job->story.outcome), (int)title.len, title.ptr);
+    wo_text_add(call->out, "%-28s %-14s %.*s\n", name, wo_outcome_name(job->story.outcome), WO_SHOWN(title));
     is_failed = wo_report_tells_failure(report);
   }
   wo_report_free(report);

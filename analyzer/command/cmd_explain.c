@@ -3,23 +3,9 @@
 #include "analyzer/command/commands.h"
 #include "analyzer/command/rule_doc.h"
 
-/* A row of facts.def with its meaning. */
-struct fact_row {
-  const char *name;
-  const char *unit;
-  const char *meaning;
-};
-
-static const struct fact_row facts[] = {
-#define WO_FACT(name, unit, meaning) {name, #unit, meaning},
-#include "rules/language/facts.def"
-#include "rules/language/rows.def"
-#undef WO_FACT
-};
-
 /* "setting micro_batch" and an empty line. */
 static void add_heading(struct wo_text *out, const char *sort, struct wo_view id) {
-  wo_text_add(out, "%s %.*s\n\n", sort, (int)id.len, id.ptr);
+  wo_text_add(out, "%s %.*s\n\n", sort, WO_SHOWN(id));
 }
 
 /* All spellings, each with the framework that uses it: whyoom finds a setting in a log by them. */
@@ -29,21 +15,19 @@ static void explain_knob(const struct wo_knob *knob, struct wo_text *out, size_t
   wo_text_add(out, "\nSpelled\n");
   for (size_t i = 0; i < knob->alias_count; i++) {
     const struct wo_alias *alias = &knob->aliases[i];
-    wo_text_add(out, "  %.*s%s%.*s%s\n", (int)alias->key.len, alias->key.ptr, alias->framework.len ? " (" : "",
-                (int)alias->framework.len, alias->framework.len ? alias->framework.ptr : "", alias->framework.len ? ")" : "");
+    wo_text_add(out, "  %.*s%s%.*s%s\n", WO_SHOWN(alias->key), alias->framework.len ? " (" : "", WO_SHOWN(alias->framework),
+                alias->framework.len ? ")" : "");
   }
 }
 
 /* False when no fact has this name. The unit is written as in conditions ("BYTES"). */
 static bool explain_fact(struct wo_view id, struct wo_text *out, size_t width) {
-  for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
-    if (!wo_view_is(id, facts[i].name)) continue;
-    add_heading(out, "fact", id);
-    wo_text_wrap(out, wo_view_of(facts[i].meaning), 2, width);
-    wo_text_add(out, "  unit: %s\n", facts[i].unit);
-    return true;
-  }
-  return false;
+  const struct wo_fact *const fact = wo_fact_find(id);
+  if (!fact) return false;
+  add_heading(out, "fact", id);
+  wo_text_wrap(out, wo_view_of(fact->meaning), 2, width);
+  wo_text_add(out, "  unit: %s\n", fact->unit_code);
+  return true;
 }
 
 /* Terms are words that reports use without an explanation ("reserved", "private pool"). False when none has this name. */
@@ -51,7 +35,7 @@ static bool explain_term(const struct wo_pack *pack, struct wo_view id, struct w
   for (size_t i = 0; i < pack->term_count; i++) {
     const struct wo_term *term = &pack->terms[i];
     if (!wo_view_equal(term->id, id)) continue;
-    wo_text_add(out, "%.*s\n\n", (int)term->title.len, term->title.ptr);
+    wo_text_add(out, "%.*s\n\n", WO_SHOWN(term->title));
     wo_text_wrap(out, term->text, 2, width);
     return true;
   }
@@ -64,11 +48,13 @@ static bool explain_model(const struct wo_pack *pack, struct wo_view id, struct 
     const struct wo_model_shape *const shape = &pack->models[i];
     if (!wo_view_equal(shape->id, id)) continue;
     add_heading(out, "model", id);
-    wo_text_add(out, "  parameters %.0f\n  layers %.0f\n  hidden size %.0f\n  feed-forward width %.0f\n", shape->parameters,
-                shape->layers, shape->hidden, shape->intermediate);
-    wo_text_add(out, "  heads %.0f, key/value heads %.0f, head size %.0f\n", shape->heads, shape->kv_heads, shape->head_dim);
+    wo_text_add(out,
+                "  parameters %.0f\n  layers %.0f\n  hidden size %.0f\n  feed-forward width %.0f\n  heads %.0f, key/value heads "
+                "%.0f, head size %.0f\n",
+                shape->parameters, shape->layers, shape->hidden, shape->intermediate, shape->heads, shape->kv_heads,
+                shape->head_dim);
     if (shape->vocab > 0) wo_text_add(out, "  vocabulary %.0f\n", shape->vocab);
-    wo_text_add(out, "  source: %.*s\n", (int)shape->source.len, shape->source.ptr ? shape->source.ptr : "");
+    wo_text_add(out, "  source: %.*s\n", WO_SHOWN(shape->source));
     return true;
   }
   return false;
@@ -92,11 +78,11 @@ static bool explain(const struct wo_pack *pack, struct wo_view id, struct wo_tex
 /* Without knobs and facts: there are hundreds. */
 static void list_ids(const struct wo_pack *pack, struct wo_text *out) {
   wo_text_add(out, "whyoom explain ID, where ID is one of\n\ncauses: ");
-  for (size_t i = 0; i < pack->cause_count; i++) wo_text_add(out, "%.*s ", (int)pack->causes[i].id.len, pack->causes[i].id.ptr);
+  for (size_t i = 0; i < pack->cause_count; i++) wo_text_add(out, "%.*s ", WO_SHOWN(pack->causes[i].id));
   wo_text_add(out, "\n\nfixes: ");
-  for (size_t i = 0; i < pack->fix_count; i++) wo_text_add(out, "%.*s ", (int)pack->fixes[i].id.len, pack->fixes[i].id.ptr);
+  for (size_t i = 0; i < pack->fix_count; i++) wo_text_add(out, "%.*s ", WO_SHOWN(pack->fixes[i].id));
   wo_text_add(out, "\n\nterms: ");
-  for (size_t i = 0; i < pack->term_count; i++) wo_text_add(out, "%.*s ", (int)pack->terms[i].id.len, pack->terms[i].id.ptr);
+  for (size_t i = 0; i < pack->term_count; i++) wo_text_add(out, "%.*s ", WO_SHOWN(pack->terms[i].id));
   wo_text_add(out, "\n\nor a setting (`whyoom rules list`), a fact such as oom.tried or a model such as gpt2\n");
 }
 

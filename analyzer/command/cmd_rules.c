@@ -10,11 +10,11 @@
 /* The place of a rule that is not built in, and the reason why a rule is off. Ends the line. */
 static void add_origin(struct wo_text *out, struct wo_rule_place place, const struct wo_off *off) {
   if (place.is_user) {
-    wo_text_add(out, "  [%s%.*s:%llu]", place.is_replacing ? "replaced by " : "", (int)place.file.len, place.file.ptr,
+    wo_text_add(out, "  [%s%.*s:%llu]", place.is_replacing ? "replaced by " : "", WO_SHOWN(place.file),
                 (unsigned long long)place.line);
   }
   if (off) {
-    wo_text_add(out, "  [off: %.*s, %.*s:%llu]", (int)off->why.len, off->why.ptr, (int)off->place.file.len, off->place.file.ptr,
+    wo_text_add(out, "  [off: %.*s, %.*s:%llu]", WO_SHOWN(off->why), WO_SHOWN(off->place.file),
                 (unsigned long long)off->place.line);
   }
   wo_text_add(out, "\n");
@@ -26,7 +26,7 @@ static void list_patterns(const struct wo_pack *pack, struct wo_text *out) {
   for (size_t i = 0; i < pack->sample_count; i++) {
     if (!pack->samples[i].place.is_user) continue;
     const struct wo_view id = pack->patterns[pack->samples[i].pattern].id;
-    wo_text_add(out, "  %-34.*s", (int)id.len, id.ptr);
+    wo_text_add(out, "  %-34.*s", WO_SHOWN(id));
     add_origin(out, pack->samples[i].place, NULL);
   }
 }
@@ -36,14 +36,13 @@ static void list_others(const struct wo_pack *pack, struct wo_text *out) {
   wo_text_add(out, "definitions (%zu)\n", pack->define_count);
   for (size_t i = 0; i < pack->define_count; i++) {
     const struct wo_define *define = &pack->defines[i];
-    wo_text_add(out, "  def.%-30.*s %.*s", (int)define->id.len, define->id.ptr, (int)define->means.len,
-                define->means.ptr ? define->means.ptr : "");
+    wo_text_add(out, "  def.%-30.*s %.*s", WO_SHOWN(define->id), WO_SHOWN(define->means));
     add_origin(out, define->place, NULL);
   }
   for (size_t i = 0; i < pack->off_count; i++) {
     const struct wo_off *off = &pack->offs[i];
     if (wo_pack_cause(pack, off->id) || wo_pack_fix(pack, off->id)) continue;
-    wo_text_add(out, "pattern %.*s", (int)off->id.len, off->id.ptr);
+    wo_text_add(out, "pattern %.*s", WO_SHOWN(off->id));
     add_origin(out, (struct wo_rule_place){.is_user = false}, off);
   }
 }
@@ -55,21 +54,20 @@ static enum wo_exit list_rules(const struct wo_call *call, const struct wo_pack 
   wo_text_add(out, "causes (%zu)\n", pack->cause_count);
   for (size_t i = 0; i < pack->cause_count; i++) {
     const struct wo_cause *cause = &pack->causes[i];
-    wo_text_add(out, "  %-34.*s %-16.*s %.*s", (int)cause->id.len, cause->id.ptr, (int)cause->family.len,
-                cause->family.ptr ? cause->family.ptr : "", (int)cause->means.len, cause->means.ptr ? cause->means.ptr : "");
+    wo_text_add(out, "  %-34.*s %-16.*s %.*s", WO_SHOWN(cause->id), WO_SHOWN(cause->family), WO_SHOWN(cause->means));
     add_origin(out, cause->place, cause->off);
   }
   wo_text_add(out, "fixes (%zu)\n", pack->fix_count);
   for (size_t i = 0; i < pack->fix_count; i++) {
     const struct wo_fix *fix = &pack->fixes[i];
     const struct wo_view title = wo_template_source(fix->title);
-    wo_text_add(out, "  %-34.*s %.*s", (int)fix->id.len, fix->id.ptr, (int)title.len, title.ptr ? title.ptr : "");
+    wo_text_add(out, "  %-34.*s %.*s", WO_SHOWN(fix->id), WO_SHOWN(title));
     add_origin(out, fix->place, fix->off);
   }
   wo_text_add(out, "knobs (%zu)\n", pack->knob_count);
   for (size_t i = 0; i < pack->knob_count; i++) {
     const struct wo_knob *knob = &pack->knobs[i];
-    wo_text_add(out, "  %-34.*s %zu spellings, such as %.*s", (int)knob->id.len, knob->id.ptr, knob->alias_count,
+    wo_text_add(out, "  %-34.*s %zu spellings, such as %.*s", WO_SHOWN(knob->id), knob->alias_count,
                 knob->alias_count ? (int)knob->aliases[0].key.len : 0, knob->alias_count ? knob->aliases[0].key.ptr : "");
     add_origin(out, knob->place, NULL);
   }
@@ -150,9 +148,8 @@ static size_t check_ties(const struct wo_pack *pack, struct wo_text *out) {
         continue;
       ties++;
       wo_text_add(out, "%.*s:%llu:0: cause %.*s: example %zu is claimed by %.*s and %.*s with one score\n",
-                  (int)cause->place.file.len, cause->place.file.ptr, (unsigned long long)cause->place.line, (int)cause->id.len,
-                  cause->id.ptr, k + 1, (int)result.first_id.len, result.first_id.ptr, (int)result.tied_id.len,
-                  result.tied_id.ptr);
+                  WO_SHOWN(cause->place.file), (unsigned long long)cause->place.line, WO_SHOWN(cause->id), k + 1,
+                  WO_SHOWN(result.first_id), WO_SHOWN(result.tied_id));
     }
   }
   return ties;
@@ -182,10 +179,10 @@ static size_t test_cause(const struct wo_pack *pack, const struct wo_cause *caus
     const bool is_titled = !example->gives || example->title.len == 0 || wo_view_equal(wo_view_of(result.title), example->title);
     if (is_run && gives == example->gives && is_titled) continue;
     failed++;
-    wo_text_add(out, "%.*s:%llu: example %zu of %.*s: ", (int)cause->place.file.len, cause->place.file.ptr,
-                (unsigned long long)cause->place.line, i + 1, (int)cause->id.len, cause->id.ptr);
+    wo_text_add(out, "%.*s:%llu: example %zu of %.*s: ", WO_SHOWN(cause->place.file), (unsigned long long)cause->place.line,
+                i + 1, WO_SHOWN(cause->id));
     if (gives == example->gives) {
-      wo_text_add(out, "title is \"%s\", expected \"%.*s\"\n", result.title, (int)example->title.len, example->title.ptr);
+      wo_text_add(out, "title is \"%s\", expected \"%.*s\"\n", result.title, WO_SHOWN(example->title));
     } else {
       wo_text_add(out, "first finding is %.*s, which it %s\n", result.first_id.len ? (int)result.first_id.len : 4,
                   result.first_id.len ? result.first_id.ptr : "none", example->gives ? "must not be" : "must not give");
@@ -215,7 +212,7 @@ static bool defines(struct wo_view text, struct wo_view id) {
   static const char *const sorts[] = {"cause", "fix", "knob", "pattern", "phase", "term", "model", "define"};
   for (size_t i = 0; i < sizeof sorts / sizeof sorts[0]; i++) {
     char needle[160];
-    snprintf(needle, sizeof needle, "\"%s\": \"%.*s\"", sorts[i], (int)id.len, id.ptr);
+    snprintf(needle, sizeof needle, "\"%s\": \"%.*s\"", sorts[i], WO_SHOWN(id));
     if (wo_view_has(text, needle)) return true;
   }
   return false;
@@ -258,8 +255,8 @@ static void add_off(const struct wo_pack *pack, struct wo_view id, struct wo_tex
   for (size_t i = 0; pack && i < pack->off_count; i++) {
     const struct wo_off *off = &pack->offs[i];
     if (!wo_view_equal(off->id, id)) continue;
-    wo_text_add(out, "// turned off by %.*s:%llu: %.*s\n", (int)off->place.file.len, off->place.file.ptr,
-                (unsigned long long)off->place.line, (int)off->why.len, off->why.ptr);
+    wo_text_add(out, "// turned off by %.*s:%llu: %.*s\n", WO_SHOWN(off->place.file), (unsigned long long)off->place.line,
+                WO_SHOWN(off->why));
   }
 }
 
@@ -270,8 +267,7 @@ static bool add_built_in(struct wo_view id, struct wo_text *out) {
   for (size_t i = 0; i < count; i++) {
     const struct wo_view text = {files[i].data, files[i].size};
     if (!defines(text, id)) continue;
-    wo_text_add(out, "// built in: %s\n", files[i].name);
-    wo_text_add_view(out, text);
+    wo_text_add(out, "// built in: %s\n%.*s", files[i].name, WO_SHOWN(text));
     return true;
   }
   return false;
@@ -289,7 +285,7 @@ static enum wo_exit show_rule(const struct wo_call *call) {
   const struct wo_rule_place *own = pack ? find_own(pack, id) : NULL;
   add_off(pack, id, call->out);
   if (own) {
-    wo_text_add(call->out, "// %.*s, line %llu%s\n", (int)own->file.len, own->file.ptr, (unsigned long long)own->line,
+    wo_text_add(call->out, "// %.*s, line %llu%s\n", WO_SHOWN(own->file), (unsigned long long)own->line,
                 own->is_replacing ? ", in place of the built-in rule" : "");
   }
   const bool is_shown = own ? add_file(own, call->out) : add_built_in(id, call->out);

@@ -65,10 +65,10 @@ static bool is_file_name(struct wo_view id) {
 static bool write_rule_page(struct pages *pages, const char *folder, struct wo_view id) {
   char name[2 * ID_BYTES_MAX];
   if (!is_file_name(id)) {
-    wo_message(pages->errors, (struct wo_view){0}, "\"%.*s\" is no id that a page can be called by", (int)id.len, id.ptr);
+    wo_message(pages->errors, (struct wo_view){0}, "\"%.*s\" is no id that a page can be called by", WO_SHOWN(id));
     return false;
   }
-  snprintf(name, sizeof name, "%s/%.*s.md", folder, (int)id.len, id.ptr);
+  snprintf(name, sizeof name, "%s/%.*s.md", folder, WO_SHOWN(id));
   return write_page(pages, name);
 }
 
@@ -88,7 +88,7 @@ static struct wo_view first_sentence(struct wo_view text) {
 
 /* Only known families have a table (the lint reports others); all causes have pages. */
 static void add_family(struct wo_doc *doc, const struct wo_pack *pack, struct wo_view family) {
-  wo_text_add(doc->out, "### %.*s\n\n| cause | reported as | means |\n| --- | --- | --- |\n", (int)family.len, family.ptr);
+  wo_text_add(doc->out, "### %.*s\n\n| cause | reported as | means |\n| --- | --- | --- |\n", WO_SHOWN(family));
   for (size_t i = 0; i < pack->cause_count; i++) {
     const struct wo_cause *const cause = &pack->causes[i];
     if (wo_view_equal(cause->family, family))

@@ -37,12 +37,10 @@ struct typed {
 /* A line "word TAB text" for a word that begins with the typed one. */
 static void offer(const struct typed *typed, const char *dashes, struct wo_view word, struct wo_view about) {
   struct wo_text whole = {0};
-  wo_text_add(&whole, "%s%.*s", dashes, (int)word.len, word.ptr);
+  wo_text_add(&whole, "%s%.*s", dashes, WO_SHOWN(word));
   const struct wo_view text = {whole.ptr, whole.len};
   if (wo_view_equal(wo_view_sub(text, 0, typed->word.len), typed->word)) {
-    wo_text_add_view(typed->out, typed->lead);
-    wo_text_add_view(typed->out, text);
-    wo_text_add(typed->out, "\t");
+    wo_text_add(typed->out, "%.*s%.*s\t", WO_SHOWN(typed->lead), WO_SHOWN(text));
     for (size_t i = 0; i < about.len; i++) wo_text_add(typed->out, "%c", about.ptr[i] == '\n' ? ' ' : about.ptr[i]);
     wo_text_add(typed->out, "\n");
   }

@@ -161,9 +161,9 @@ static void part(struct wo_doc *doc) {
 void wo_doc_title(struct wo_doc *doc, const char *sort, struct wo_view id) {
   assert(doc != NULL && sort != NULL);
   if (doc->form == WO_DOC_TEXT) {
-    wo_text_add(doc->out, "%s %.*s\n", sort, (int)id.len, id.ptr);
+    wo_text_add(doc->out, "%s %.*s\n", sort, WO_SHOWN(id));
   } else {
-    wo_text_add(doc->out, "# %.*s (%s)\n", (int)id.len, id.ptr, sort);
+    wo_text_add(doc->out, "# %.*s (%s)\n", WO_SHOWN(id), sort);
   }
 }
 
@@ -214,20 +214,20 @@ void wo_doc_link(struct wo_doc *doc, const char *folder, struct wo_view id, enum
   assert(doc != NULL && folder != NULL);
   const char *const colon = text.len > 0 ? ": " : "";
   if (doc->form == WO_DOC_MARKDOWN) {
-    wo_text_add(doc->out, "- [%.*s](../%s/%.*s.md)%s", (int)id.len, id.ptr, folder, (int)id.len, id.ptr, colon);
+    wo_text_add(doc->out, "- [%.*s](../%s/%.*s.md)%s", WO_SHOWN(id), folder, WO_SHOWN(id), colon);
     add_markdown(doc->out, sort, text);
     wo_text_add(doc->out, "\n");
     return;
   }
   doc->scratch.len = 0;
-  wo_text_add(&doc->scratch, "%.*s%s", (int)id.len, id.ptr, colon);
+  wo_text_add(&doc->scratch, "%.*s%s", WO_SHOWN(id), colon);
   add_unescaped(&doc->scratch, sort, text);
   wrap_item(doc);
 }
 
 void wo_doc_row(struct wo_doc *doc, const char *folder, struct wo_view id, struct wo_view template_, struct wo_view plain) {
   assert(doc != NULL && doc->form == WO_DOC_MARKDOWN);
-  wo_text_add(doc->out, "| [%.*s](%s/%.*s.md) | ", (int)id.len, id.ptr, folder, (int)id.len, id.ptr);
+  wo_text_add(doc->out, "| [%.*s](%s/%.*s.md) | ", WO_SHOWN(id), folder, WO_SHOWN(id));
   add_markdown(doc->out, WO_DOC_TEMPLATE, template_);
   wo_text_add(doc->out, " | ");
   add_markdown(doc->out, WO_DOC_PLAIN, plain);
@@ -276,6 +276,5 @@ void wo_doc_block_line(struct wo_doc *doc, enum wo_doc_sort sort, struct wo_view
   const bool is_whole = fit == WO_DOC_WHOLE || wo_text_columns(whole) <= width - indent;
   const struct wo_view shown = is_whole ? whole : cut_line(whole, width - indent - 4);
   wo_text_repeat(doc->out, ' ', indent);
-  wo_text_add_view(doc->out, shown);
-  wo_text_add(doc->out, "%s\n", shown.len < whole.len ? " ..." : "");
+  wo_text_add(doc->out, "%.*s%s\n", WO_SHOWN(shown), shown.len < whole.len ? " ..." : "");
 }

@@ -30,7 +30,7 @@ static void add_usage(const char *usage, const char *lead, struct wo_text *out) 
   struct wo_view rest = wo_view_of(usage);
   while (rest.len > 0) {
     const struct wo_view line = wo_view_cut(&rest, '\n');
-    wo_text_add(out, "%swhyoom %.*s\n", lead, (int)line.len, line.ptr);
+    wo_text_add(out, "%swhyoom %.*s\n", lead, WO_SHOWN(line));
     lead = "       ";
   }
 }

@@ -27,10 +27,7 @@ struct defined {
 /* One line of a block. */
 static void add_line(struct wo_doc *doc, const char *before, struct wo_view name, const char *between, struct wo_view source) {
   struct wo_text line = {0};
-  wo_text_add(&line, "%s", before);
-  wo_text_add_view(&line, name);
-  wo_text_add(&line, "%s", between);
-  wo_text_add_view(&line, source);
+  wo_text_add(&line, "%s%.*s%s%.*s", before, WO_SHOWN(name), between, WO_SHOWN(source));
   if (line.is_failed) doc->out->is_failed = true;
   if (line.len > 0) wo_doc_block_line(doc, WO_DOC_PLAIN, (struct wo_view){line.ptr, line.len}, WO_DOC_WRAP);
   wo_text_done(&line);
@@ -42,7 +39,7 @@ static void add_definition(void *context, struct wo_view name, const struct wo_e
     if (wo_view_equal(defined->names[i], name)) return;
   }
   if (defined->count < NAME_MAX_SHOWN) defined->names[defined->count++] = name;
-  add_line(defined->doc, "where ", name, " = ", wo_expr_source(definition));
+  add_line(defined->doc, "where ", name, " = ", definition->source);
 }
 
 /* A condition and the definitions of its names; nothing for none. */
@@ -51,7 +48,7 @@ static void add_condition(struct wo_doc *doc, const char *label, const struct wo
   struct defined defined = {.doc = doc};
   wo_doc_label(doc, label);
   wo_doc_block_start(doc);
-  wo_doc_block_line(doc, WO_DOC_PLAIN, wo_expr_source(condition), WO_DOC_WRAP);
+  wo_doc_block_line(doc, WO_DOC_PLAIN, condition->source, WO_DOC_WRAP);
   wo_expr_each_definition(condition, add_definition, &defined);
   wo_doc_block_end(doc);
 }
@@ -109,7 +106,7 @@ static void add_fixes(struct wo_doc *doc, const struct wo_pack *pack, const stru
     struct wo_text line = {0};
     if (fix) wo_text_add_view(&line, wo_template_source(fix->title));
     const struct wo_view speed = fix ? wo_template_source(fix->cost_speed) : (struct wo_view){0};
-    if (speed.len > 0) wo_text_add(&line, " (%.*s)", (int)speed.len, speed.ptr);
+    if (speed.len > 0) wo_text_add(&line, " (%.*s)", WO_SHOWN(speed));
     if (line.is_failed) doc->out->is_failed = true;
     wo_doc_link(doc, WO_DOC_FIXES, cause->fixes[i], WO_DOC_TEMPLATE, (struct wo_view){line.ptr, line.len});
     wo_text_done(&line);
@@ -223,8 +220,8 @@ static void add_changes(struct wo_doc *doc, const struct wo_fix *fix) {
   wo_doc_block_start(doc);
   for (size_t i = 0; i < fix->change_count; i++) {
     const struct wo_knob_change *const change = &fix->changes[i];
-    add_line(doc, "", change->knob, " -> ", wo_expr_source(change->to));
-    if (change->when) add_line(doc, "", change->knob, " only if ", wo_expr_source(change->when));
+    add_line(doc, "", change->knob, " -> ", change->to->source);
+    if (change->when) add_line(doc, "", change->knob, " only if ", change->when->source);
   }
   for (size_t i = 0; i < fix->change_count; i++) {
     wo_expr_each_definition(fix->changes[i].to, add_definition, &defined);

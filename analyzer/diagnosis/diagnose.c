@@ -22,22 +22,20 @@ static bool applies(const struct wo_diagnosis *diagnosis, const struct wo_cause 
   return wo_diagnosis_holds(diagnosis, cause->when);
 }
 
-/* The clauses that hold, as arguments. */
-static enum wo_status make_arguments(const struct wo_diagnosis *diagnosis, const struct wo_clause *clauses, size_t count,
-                                     const struct wo_argument **ret_arguments, size_t *ret_count) {
+/* The clauses that hold, as arguments; returns their number. */
+static size_t make_arguments(const struct wo_diagnosis *diagnosis, const struct wo_clause *clauses, size_t count,
+                             const struct wo_argument **ret_arguments) {
   struct wo_argument *arguments = wo_arena_array(diagnosis->arena, count + 1, sizeof *arguments);
-  if (!arguments) return WO_E_NOMEM;
   size_t kept = 0;
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; arguments && i < count; i++) {
     if (!wo_diagnosis_holds(diagnosis, clauses[i].when)) continue;
     struct wo_argument *argument = &arguments[kept++];
     argument->weight = weights[clauses[i].weight];
     argument->text = wo_template_render(clauses[i].say, &diagnosis->source, diagnosis->arena, NULL);
-    if (wo_diagnose_argument(diagnosis, &clauses[i], argument) != WO_OK) return WO_E_NOMEM;
+    wo_diagnose_argument(diagnosis, &clauses[i], argument);
   }
   *ret_arguments = arguments;
-  *ret_count = kept;
-  return WO_OK;
+  return kept;
 }
 
 /* Each argument for a cause adds its share of the rest to 1, so many weak ones never reach certainty; each argument against
@@ -58,15 +56,13 @@ static enum wo_confidence confidence_of(const struct wo_finding *finding) {
 }
 
 /* Judges one cause: its arguments, score and confidence; texts are made later, for shown causes only. */
-static enum wo_status judge(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause, struct wo_finding *finding) {
-  *finding = (struct wo_finding){.cause = cause};
-  if (make_arguments(diagnosis, cause->for_, cause->for_count, &finding->for_, &finding->for_count) != WO_OK) return WO_E_NOMEM;
-  if (make_arguments(diagnosis, cause->against, cause->against_count, &finding->against, &finding->against_count) != WO_OK) {
-    return WO_E_NOMEM;
-  }
-  finding->score = score_of(finding);
-  finding->confidence = confidence_of(finding);
-  return WO_OK;
+static struct wo_finding judge(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause) {
+  struct wo_finding finding = {.cause = cause};
+  finding.for_count = make_arguments(diagnosis, cause->for_, cause->for_count, &finding.for_);
+  finding.against_count = make_arguments(diagnosis, cause->against, cause->against_count, &finding.against);
+  finding.score = score_of(&finding);
+  finding.confidence = confidence_of(&finding);
+  return finding;
 }
 
 /* A note never comes before a failure, whatever their scores: the first finding is the diagnosis. */
@@ -105,30 +101,25 @@ static void drop_excluded(struct wo_finding *findings, size_t *count) {
   *count = kept;
 }
 
-/* Templates are filled once for each cause that is shown, with the fixes. */
-static enum wo_status write_texts(const struct wo_diagnosis *diagnosis, struct wo_finding *finding) {
-  const struct wo_cause *cause = finding->cause;
-  finding->title = wo_template_render(cause->title, &diagnosis->source, diagnosis->arena, NULL);
-  finding->summary = wo_template_render(cause->summary, &diagnosis->source, diagnosis->arena, NULL);
-  return wo_diagnose_fixes(diagnosis, finding);
-}
-
 enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, const struct wo_finding **ret_findings, size_t *ret_count) {
   const struct wo_pack *pack = diagnosis->pack;
   struct wo_finding *findings = wo_arena_array(diagnosis->arena, pack->cause_count + 1, sizeof *findings);
   if (!findings) return WO_E_NOMEM;
   size_t count = 0;
   for (size_t i = 0; i < pack->cause_count; i++) {
-    struct wo_finding finding;
     if (!applies(diagnosis, &pack->causes[i])) continue;
     const struct wo_cause *cause = wo_pack_cause_at(pack, i);
-    if (!cause || judge(diagnosis, cause, &finding) != WO_OK) return WO_E_NOMEM;
+    if (!cause) return WO_E_NOMEM;
+    const struct wo_finding finding = judge(diagnosis, cause);
     if (finding.score >= WO_SCORE_SHOWN) insert_sorted(findings, &count, &finding);
   }
   drop_excluded(findings, &count);
-  for (size_t i = 0; i < count; i++) {
-    if (write_texts(diagnosis, &findings[i]) != WO_OK) return WO_E_NOMEM;
-    if (wo_diagnose_would_tell(diagnosis, findings, count, i) != WO_OK) return WO_E_NOMEM;
+  for (size_t i = 0; i < count; i++) { /* texts are made once for each cause that is shown */
+    const struct wo_cause *cause = findings[i].cause;
+    findings[i].title = wo_template_render(cause->title, &diagnosis->source, diagnosis->arena, NULL);
+    findings[i].summary = wo_template_render(cause->summary, &diagnosis->source, diagnosis->arena, NULL);
+    wo_diagnose_fixes(diagnosis, &findings[i]);
+    wo_diagnose_would_tell(diagnosis, findings, count, i);
   }
   *ret_findings = findings;
   *ret_count = count;

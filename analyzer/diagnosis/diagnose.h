@@ -24,11 +24,13 @@ static inline bool wo_diagnosis_holds(const struct wo_diagnosis *diagnosis, cons
   return !when || wo_expr_truth(when, &diagnosis->source) == WO_TRUE;
 }
 
-/* Evaluates all causes: findings best first, without excluded and too weak ones. WO_E_NOMEM. */
+/* Evaluates all causes: findings best first, without excluded and too weak ones. WO_E_NOMEM.
+ *
+ * The functions below make parts of that. If memory runs out, the arena is exhausted, which is looked at once at the end. */
 enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, const struct wo_finding **ret_findings, size_t *ret_count);
 
-/* Makes the fixes of one finding: those that apply, in order, and the reasons against the others. WO_E_NOMEM. */
-enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo_finding *finding);
+/* Makes the fixes of one finding: those that apply, in order, and the reasons against the others. */
+void wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo_finding *finding);
 
 /* How much memory was missing when the failure came (analyzer/diagnosis/suffice.c): the request less free and idle memory, or
  * more if the model's states alone exceed the card. Unknown without the figures. The formula lives in the report's arena. */
@@ -52,10 +54,8 @@ void wo_suffice_order(struct wo_finding_fix *fixes, size_t count);
 /* "yes", "maybe", "no" or "unknown". */
 const char *wo_suffices_name(enum wo_suffices suffices);
 
-/* Fills would_tell of findings[index], one of `count` that are shown, best first (analyzer/diagnosis/would_tell.c).
- * WO_E_NOMEM. */
-enum wo_status wo_diagnose_would_tell(const struct wo_diagnosis *diagnosis, struct wo_finding *findings, size_t count,
-                                      size_t index);
+/* Fills would_tell of findings[index], one of `count` that are shown, best first (analyzer/diagnosis/would_tell.c). */
+void wo_diagnose_would_tell(const struct wo_diagnosis *diagnosis, struct wo_finding *findings, size_t count, size_t index);
 
 /* "true", "false" or "undecided". */
 const char *wo_truth_name(enum wo_truth truth);
@@ -66,14 +66,12 @@ struct wo_view wo_value_show(struct wo_arena *arena, struct wo_value value);
 /* Weights as numbers, by enum wo_weight: the one table of rules/load/weights.h. */
 double wo_weight_value(enum wo_weight weight);
 
-/* The evidence of an expression: the events from which its known facts were read, each once. */
-enum wo_status wo_diagnose_evidence(const struct wo_diagnosis *diagnosis, const struct wo_expr *expr, const wo_event_id **ret_ids,
-                                    size_t *ret_count);
+/* The evidence of an expression: the events from which its known facts were read, each once. Returns their number. */
+size_t wo_diagnose_evidence(const struct wo_diagnosis *diagnosis, const struct wo_expr *expr, const wo_event_id **ret_ids);
 
 /* Fills the evidence of an argument: that of the figures in its text. If the text has none, that of its condition; the failure
- * alone if that is part of it. WO_E_NOMEM. */
-enum wo_status wo_diagnose_argument(const struct wo_diagnosis *diagnosis, const struct wo_clause *clause,
-                                    struct wo_argument *argument);
+ * alone if that is part of it. */
+void wo_diagnose_argument(const struct wo_diagnosis *diagnosis, const struct wo_clause *clause, struct wo_argument *argument);
 
 /* "file:line" of an event, for texts. */
 struct wo_view wo_diagnose_place(const struct wo_diagnosis *diagnosis, const struct wo_event *event);

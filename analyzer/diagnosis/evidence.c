@@ -44,39 +44,35 @@ static void add_evidence(void *context, struct wo_view name) {
   add_value_evidence(evidence, wo_facts_get(evidence->diagnosis->facts, name));
 }
 
-static enum wo_status keep_evidence(const struct evidence *evidence, const wo_event_id **ret_ids, size_t *ret_count) {
+static size_t keep_evidence(const struct evidence *evidence, const wo_event_id **ret_ids) {
   wo_event_id *ids = wo_arena_array(evidence->diagnosis->arena, evidence->count + 1, sizeof *ids);
-  if (!ids) return WO_E_NOMEM;
-  memcpy(ids, evidence->ids, evidence->count * sizeof *ids);
+  if (ids) memcpy(ids, evidence->ids, evidence->count * sizeof *ids);
   *ret_ids = ids;
-  *ret_count = evidence->count;
-  return WO_OK;
+  return ids ? evidence->count : 0;
 }
 
-enum wo_status wo_diagnose_evidence(const struct wo_diagnosis *diagnosis, const struct wo_expr *expr, const wo_event_id **ret_ids,
-                                    size_t *ret_count) {
+size_t wo_diagnose_evidence(const struct wo_diagnosis *diagnosis, const struct wo_expr *expr, const wo_event_id **ret_ids) {
   struct evidence evidence = {.diagnosis = diagnosis, .count = 0};
   if (expr) wo_expr_each_fact(expr, add_evidence, &evidence);
-  return keep_evidence(&evidence, ret_ids, ret_count);
+  return keep_evidence(&evidence, ret_ids);
 }
 
-enum wo_status wo_diagnose_argument(const struct wo_diagnosis *diagnosis, const struct wo_clause *clause,
-                                    struct wo_argument *argument) {
+void wo_diagnose_argument(const struct wo_diagnosis *diagnosis, const struct wo_clause *clause, struct wo_argument *argument) {
   struct evidence evidence = {.diagnosis = diagnosis, .count = 0};
   wo_template_each_fact(clause->say, add_evidence, &evidence);
-  if (evidence.count > 0) return keep_evidence(&evidence, &argument->evidence, &argument->evidence_count);
-  if (clause->when) wo_expr_each_fact(clause->when, add_evidence, &evidence);
-  for (size_t i = 0; i < evidence.count; i++) {
+  const bool has_figures = evidence.count > 0;
+  if (clause->when && !has_figures) wo_expr_each_fact(clause->when, add_evidence, &evidence);
+  for (size_t i = 0; i < evidence.count && !has_figures; i++) {
     if (evidence.ids[i] != diagnosis->facts->job->story.failure) continue;
     evidence.ids[0] = evidence.ids[i];
     evidence.count = 1;
   }
-  return keep_evidence(&evidence, &argument->evidence, &argument->evidence_count);
+  argument->evidence_count = keep_evidence(&evidence, &argument->evidence);
 }
 
 struct wo_view wo_diagnose_place(const struct wo_diagnosis *diagnosis, const struct wo_event *event) {
   const struct wo_job *job = diagnosis->facts->job;
   if (!event || event->span.file >= job->input_count) return (struct wo_view){0};
   const struct wo_view path = job->inputs[event->span.file].path;
-  return wo_arena_format(diagnosis->arena, "%.*s:%llu", (int)path.len, path.ptr, (unsigned long long)event->span.line);
+  return wo_arena_format(diagnosis->arena, "%.*s:%llu", WO_SHOWN(path), (unsigned long long)event->span.line);
 }

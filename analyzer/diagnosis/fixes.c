@@ -8,18 +8,16 @@ static struct wo_view render(const struct wo_diagnosis *diagnosis, const struct 
   return wo_template_render(text, &diagnosis->source, diagnosis->arena, NULL);
 }
 
-/* The clauses that hold, as texts. */
-static enum wo_status make_texts(const struct wo_diagnosis *diagnosis, const struct wo_clause *clauses, size_t count,
-                                 const struct wo_view **ret_texts, size_t *ret_count) {
+/* The clauses that hold, as texts; returns their number. */
+static size_t make_texts(const struct wo_diagnosis *diagnosis, const struct wo_clause *clauses, size_t count,
+                         const struct wo_view **ret_texts) {
   struct wo_view *texts = wo_arena_array(diagnosis->arena, count + 1, sizeof *texts);
-  if (!texts) return WO_E_NOMEM;
   size_t kept = 0;
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; texts && i < count; i++) {
     if (wo_diagnosis_holds(diagnosis, clauses[i].when)) texts[kept++] = render(diagnosis, clauses[i].say);
   }
   *ret_texts = texts;
-  *ret_count = kept;
-  return WO_OK;
+  return kept;
 }
 
 /* Two unknown values are not the same: the change is proposed if the present value is unknown. */
@@ -30,22 +28,16 @@ static bool is_same_value(struct wo_value a, struct wo_value b) {
   return a.unit == WO_UNIT_TEXT ? wo_view_equal(a.text, b.text) : a.number.mid == b.number.mid;
 }
 
-/* A truth value is known unless it is WO_UNDECIDED. */
-static bool is_settled(struct wo_value value) {
-  return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
-}
-
 /* Changes whose new value is known and differs from the present one. */
-static enum wo_status make_changes(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_finding_fix *out) {
+static void make_changes(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_finding_fix *out) {
   struct wo_finding_change *changes = wo_arena_array(diagnosis->arena, fix->change_count + 1, sizeof *changes);
-  if (!changes) return WO_E_NOMEM;
-  for (size_t i = 0; i < fix->change_count; i++) {
+  for (size_t i = 0; changes && i < fix->change_count; i++) {
     const struct wo_knob *knob = wo_pack_knob(diagnosis->pack, fix->changes[i].knob);
     if (!knob || !wo_diagnosis_holds(diagnosis, fix->changes[i].when)) continue;
     const struct wo_setting *setting = wo_facts_setting(diagnosis->facts, knob->id);
     const struct wo_value to = wo_expr_eval(fix->changes[i].to, &diagnosis->source);
     const struct wo_value from = setting ? setting->value : wo_value_unknown(knob->unit);
-    if (!is_settled(to) || is_same_value(from, to)) continue;
+    if (!to.is_known || is_same_value(from, to)) continue;
     changes[out->change_count++] = (struct wo_finding_change){
         .knob = knob->id,
         .from = from,
@@ -55,7 +47,6 @@ static enum wo_status make_changes(const struct wo_diagnosis *diagnosis, const s
     };
   }
   out->changes = changes;
-  return WO_OK;
 }
 
 /* Why the fix is not proposed, or an empty view when it is. *is_silent: it does not apply, and no reason is shown. */
@@ -63,12 +54,11 @@ static struct wo_view why_not(const struct wo_diagnosis *diagnosis, const struct
   *is_silent = false;
   if (fix->already && wo_expr_truth(fix->already, &diagnosis->source) == WO_TRUE) {
     const wo_event_id *ids = NULL;
-    size_t count = 0;
     struct wo_view say = render(diagnosis, fix->already_say);
     if (say.len == 0) say = render(diagnosis, fix->title);
-    if (wo_diagnose_evidence(diagnosis, fix->already, &ids, &count) != WO_OK || count == 0) return say;
+    if (wo_diagnose_evidence(diagnosis, fix->already, &ids) == 0) return say;
     const struct wo_view place = wo_diagnose_place(diagnosis, wo_event_get(&diagnosis->facts->job->events, ids[0]));
-    return wo_arena_format(diagnosis->arena, "%.*s [%.*s]", (int)say.len, say.ptr, (int)place.len, place.ptr);
+    return wo_arena_format(diagnosis->arena, "%.*s [%.*s]", WO_SHOWN(say), WO_SHOWN(place));
   }
   for (size_t i = 0; i < fix->conflict_count; i++) {
     if (fix->conflicts[i].when && wo_diagnosis_holds(diagnosis, fix->conflicts[i].when))
@@ -79,7 +69,7 @@ static struct wo_view why_not(const struct wo_diagnosis *diagnosis, const struct
 }
 
 /* Texts and costs come from the rule; changes and savings from the job's own figures. */
-static enum wo_status make_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_finding_fix *out) {
+static void make_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_finding_fix *out) {
   out->id = fix->id;
   out->title = render(diagnosis, fix->title);
   out->cost_speed = render(diagnosis, fix->cost_speed);
@@ -88,9 +78,9 @@ static enum wo_status make_fix(const struct wo_diagnosis *diagnosis, const struc
   bool has_unknown = false;
   const struct wo_view replay = wo_template_render(fix->replays_as, &diagnosis->source, diagnosis->arena, &has_unknown);
   if (!has_unknown) out->replay = wo_proposed_change_read(replay);
-  if (make_changes(diagnosis, fix, out) != WO_OK) return WO_E_NOMEM;
-  if (make_texts(diagnosis, fix->commands, fix->command_count, &out->commands, &out->command_count) != WO_OK) return WO_E_NOMEM;
-  return make_texts(diagnosis, fix->notes, fix->note_count, &out->notes, &out->note_count);
+  make_changes(diagnosis, fix, out);
+  out->command_count = make_texts(diagnosis, fix->commands, fix->command_count, &out->commands);
+  out->note_count = make_texts(diagnosis, fix->notes, fix->note_count, &out->notes);
 }
 
 /* Whether two fixes set one knob to different values: if a user pastes both, the later wins unnoticed. */
@@ -116,18 +106,18 @@ static size_t drop_rivals(const struct wo_diagnosis *diagnosis, struct wo_findin
       continue;
     }
     const struct wo_view title = fixes[i].title;
-    others[(*other_count)++] = wo_arena_format(diagnosis->arena, "%.*s (fix %zu sets the same key to another value)",
-                                               (int)title.len, title.ptr, rival + 1);
+    others[(*other_count)++] =
+        wo_arena_format(diagnosis->arena, "%.*s (fix %zu sets the same key to another value)", WO_SHOWN(title), rival + 1);
   }
   return kept;
 }
 
-enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo_finding *finding) {
+void wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo_finding *finding) {
   const size_t count = finding->cause->fix_count;
   struct wo_finding_fix *fixes = wo_arena_array(diagnosis->arena, count + 1, sizeof *fixes);
   struct wo_view *others = wo_arena_array(diagnosis->arena, count + 1, sizeof *others);
   const struct wo_shortage shortage = wo_shortage_find(diagnosis);
-  if (!fixes || !others) return WO_E_NOMEM;
+  if (!fixes || !others) return;
   for (size_t i = 0; i < count; i++) {
     const struct wo_fix *fix = wo_pack_fix(diagnosis->pack, finding->cause->fixes[i]);
     if (!fix || fix->off) continue;
@@ -138,7 +128,7 @@ enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo
     } else if (!is_silent) {
       struct wo_finding_fix made = {0};
       if (!wo_suffice_judge(diagnosis, fix, &shortage, &made)) continue;
-      if (make_fix(diagnosis, fix, &made) != WO_OK) return WO_E_NOMEM;
+      make_fix(diagnosis, fix, &made);
       /* A fix with changes of which none applies is no fix. */
       if (fix->change_count > 0 && made.change_count == 0 && made.command_count == 0) continue;
       fixes[finding->fix_count++] = made;
@@ -148,5 +138,4 @@ enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo
   finding->fix_count = drop_rivals(diagnosis, fixes, finding->fix_count, others, &finding->not_proposed_count);
   finding->fixes = fixes;
   finding->not_proposed = others;
-  return WO_OK;
 }

@@ -107,13 +107,6 @@ static bool next_setting(struct wo_view *rest, struct wo_view *ret_word, double 
   return true;
 }
 
-static bool is_one_of(struct wo_view word, const char *const *words, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (wo_view_is_nocase(word, words[i])) return true;
-  }
-  return false;
-}
-
 bool wo_ladder_name_hint(struct wo_view path, double *ret_micro_batch, double *ret_seq_len) {
   static const char *const batches[] = {"mb", "mbs", "bs", "batch", "micro", "microbatch", "batchsize"};
   static const char *const lengths[] = {"seq", "seqlen", "len", "length", "ctx", "sl"};
@@ -125,8 +118,8 @@ bool wo_ladder_name_hint(struct wo_view path, double *ret_micro_batch, double *r
   double value = 0;
   while (next_setting(&rest, &word, &value)) {
     if (value < 1 || value > SETTING_MAX) continue;
-    if (is_one_of(word, batches, sizeof batches / sizeof batches[0])) *ret_micro_batch = value;
-    if (is_one_of(word, lengths, sizeof lengths / sizeof lengths[0])) *ret_seq_len = value;
+    if (WO_VIEW_ANY(word, wo_view_is_nocase, batches)) *ret_micro_batch = value;
+    if (WO_VIEW_ANY(word, wo_view_is_nocase, lengths)) *ret_seq_len = value;
   }
   return *ret_micro_batch > 0 || *ret_seq_len > 0;
 }

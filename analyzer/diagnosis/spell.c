@@ -35,20 +35,16 @@ static enum wo_style style_of(const struct wo_event *event) {
 /* Numbers and truth values have no quotes in JSON and in printed dictionaries. */
 static bool is_literal(struct wo_view value) {
   static const char *const words[] = {"true", "false", "null", "none"};
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-    if (wo_view_is_nocase(value, words[i])) return true;
-  }
+  if (WO_VIEW_ANY(value, wo_view_is_nocase, words)) return true;
   return value.len > 0 && (wo_is_digit(value.ptr[0]) || value.ptr[0] == '-');
 }
 
 void wo_spelling_add(struct wo_text *out, const struct wo_spelling *spelling) {
   if (spelling->key.len == 0) return;
   const bool is_bare = spelling->style == WO_STYLE_JSON && is_literal(spelling->value);
-  wo_text_add(out, "%s", styles[spelling->style].before);
-  wo_text_add_view(out, spelling->key);
-  wo_text_add(out, "%s", is_bare ? "\": " : styles[spelling->style].between);
-  wo_text_add_view(out, spelling->value);
-  wo_text_add(out, "%s", is_bare ? "" : styles[spelling->style].behind);
+  wo_text_add(out, "%s%.*s%s%.*s%s", styles[spelling->style].before, WO_SHOWN(spelling->key),
+              is_bare ? "\": " : styles[spelling->style].between, WO_SHOWN(spelling->value),
+              is_bare ? "" : styles[spelling->style].behind);
 }
 
 /* Megatron prints names with underscores but reads flags with dashes. */

@@ -22,8 +22,7 @@ const char *wo_truth_name(enum wo_truth truth) {
 struct wo_view wo_value_show(struct wo_arena *arena, struct wo_value value) {
   if (value.unit == WO_UNIT_BOOL) return wo_view_of(wo_truth_name(value.truth));
   if (!value.is_known) return WO_VIEW("unknown");
-  if (value.unit == WO_UNIT_TEXT)
-    return wo_arena_format(arena, "\"%.*s\"", (int)value.text.len, value.text.ptr ? value.text.ptr : "");
+  if (value.unit == WO_UNIT_TEXT) return wo_arena_format(arena, "\"%.*s\"", WO_SHOWN(value.text));
   const bool is_exact = value.number.lo == value.number.hi;
   if (value.unit == WO_UNIT_BYTES) return show_bytes(arena, value.number, is_exact);
   const char *const unit = value.unit == WO_UNIT_DURATION ? " ns" : "";

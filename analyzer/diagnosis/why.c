@@ -52,7 +52,7 @@ static void add_fact(void *context, struct wo_view name) {
   }
   const size_t rows = wo_rows_of(name) == WO_ROWS_RANK ? facts->rank_rows.count : facts->card_rows.count;
   for (size_t i = 0; i < rows; i++) {
-    const struct wo_view label = wo_arena_format(list->diagnosis->arena, "%.*s[%zu]", (int)name.len, name.ptr, i);
+    const struct wo_view label = wo_arena_format(list->diagnosis->arena, "%.*s[%zu]", WO_SHOWN(name), i);
     add_fact_value(list, label, wo_facts_get_row(facts, i, name));
   }
   if (rows == 0) add_fact_value(list, name, wo_value_unknown(wo_fact_unit(list->diagnosis->pack, name)));
@@ -67,10 +67,10 @@ static void add_step(void *context, const struct wo_expr_step *step) {
   }
   struct wo_why_step *out = &list->steps[list->count++];
   *out = (struct wo_why_step){.step = *step};
-  out->is_overlap = wo_expr_step_overlaps(step, &diagnosis->source);
+  out->is_overlap = wo_expr_overlap(&step->expr, &diagnosis->source, NULL);
   if (!step->is_leaf) return;
   struct fact_list list_of_facts = {.diagnosis = diagnosis, .count = 0};
-  wo_expr_step_each_fact(step, add_fact, &list_of_facts);
+  wo_expr_each_fact(&step->expr, add_fact, &list_of_facts);
   struct wo_why_fact *facts = wo_arena_array(diagnosis->arena, list_of_facts.count + 1, sizeof *facts);
   if (!facts) return;
   memcpy(facts, list_of_facts.facts, list_of_facts.count * sizeof *facts);
@@ -87,10 +87,9 @@ static struct wo_why_clause *add_clause(struct maker *maker, const char *part, c
   struct wo_why_clause *clause = &maker->clauses[maker->clause_count++];
   *clause = (struct wo_why_clause){.part = part, .value = wo_value_bool(WO_TRUE)};
   if (!expr) return clause;
-  clause->source = wo_expr_source(expr);
+  clause->source = expr->source;
   clause->value = wo_expr_eval(expr, &diagnosis->source);
-  struct wo_overlap overlap;
-  clause->is_overlap = wo_expr_overlap(expr, &diagnosis->source, &overlap);
+  clause->is_overlap = wo_expr_overlap(expr, &diagnosis->source, NULL);
   struct step_list list = {.maker = maker};
   wo_expr_explain(expr, &diagnosis->source, add_step, &list);
   list.steps = wo_arena_array(diagnosis->arena, list.count + 1, sizeof *list.steps);
@@ -184,12 +183,12 @@ static struct wo_view reason_of_silence(const struct maker *maker, const struct 
   struct wo_arena *arena = maker->diagnosis->arena;
   const struct wo_why_clause *not_when = find_clause(maker, "not_when", true);
   const struct wo_why_clause *when = find_clause(maker, "when", false);
-  if (cause->off) return wo_arena_format(arena, "it is turned off: %.*s", (int)cause->off->why.len, cause->off->why.ptr);
-  if (not_when) return wo_arena_format(arena, "an exception holds: %.*s", (int)not_when->say.len, not_when->say.ptr);
+  if (cause->off) return wo_arena_format(arena, "it is turned off: %.*s", WO_SHOWN(cause->off->why));
+  if (not_when) return wo_arena_format(arena, "an exception holds: %.*s", WO_SHOWN(not_when->say));
   if (when && when->value.truth != WO_TRUE) return wo_arena_format(arena, "\"when\" is %s", wo_truth_name(when->value.truth));
   if (score < WO_SCORE_SHOWN) return wo_arena_format(arena, "its score of %.2f is below %.2f", score, WO_SCORE_SHOWN);
   const struct wo_cause *other = find_excluder(found, cause);
-  if (other) return wo_arena_format(arena, "%.*s is at least as strong and excludes it", (int)other->id.len, other->id.ptr);
+  if (other) return wo_arena_format(arena, "%.*s is at least as strong and excludes it", WO_SHOWN(other->id));
   return WO_VIEW("it is not among the findings");
 }
 
@@ -254,17 +253,17 @@ static void judge_fix(const struct maker *maker, const struct findings *found, c
     for (size_t k = 0; k < finding->fix_count && !why->is_fired; k++) {
       if (!wo_view_equal(finding->fixes[k].id, fix->id)) continue;
       why->is_fired = true;
-      why->reason = wo_arena_format(arena, "fix %zu of %.*s", k + 1, (int)finding->cause->id.len, finding->cause->id.ptr);
+      why->reason = wo_arena_format(arena, "fix %zu of %.*s", k + 1, WO_SHOWN(finding->cause->id));
     }
   }
   if (why->is_fired) return;
   why->reason = WO_VIEW("it has nothing to change");
   if (when && when->value.truth != WO_TRUE)
     why->reason = wo_arena_format(arena, "\"when\" is %s", wo_truth_name(when->value.truth));
-  if (conflict) why->reason = wo_arena_format(arena, "a conflict: %.*s", (int)conflict->say.len, conflict->say.ptr);
+  if (conflict) why->reason = wo_arena_format(arena, "a conflict: %.*s", WO_SHOWN(conflict->say));
   if (find_clause(maker, "already", true)) why->reason = WO_VIEW("it is in force already");
   if (!is_named) why->reason = WO_VIEW("no finding names it");
-  if (fix->off) why->reason = wo_arena_format(arena, "it is turned off: %.*s", (int)fix->off->why.len, fix->off->why.ptr);
+  if (fix->off) why->reason = wo_arena_format(arena, "it is turned off: %.*s", WO_SHOWN(fix->off->why));
 }
 
 enum wo_status wo_why_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_why *ret_why) {

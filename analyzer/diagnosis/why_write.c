@@ -24,9 +24,9 @@ static void add_value(struct wo_text *out, struct wo_value value) {
 
 static void add_fact(struct wo_text *out, const struct wo_why_fact *fact, size_t indent) {
   wo_text_repeat(out, ' ', indent);
-  wo_text_add(out, "%.*s = ", (int)fact->name.len, fact->name.ptr);
+  wo_text_add(out, "%.*s = ", WO_SHOWN(fact->name));
   add_value(out, fact->value);
-  if (fact->place.len > 0) wo_text_add(out, "  [%.*s]", (int)fact->place.len, fact->place.ptr);
+  if (fact->place.len > 0) wo_text_add(out, "  [%.*s]", WO_SHOWN(fact->place));
   wo_text_add(out, "\n");
 }
 
@@ -37,7 +37,7 @@ static void add_steps(struct wo_text *out, const struct wo_why_clause *clause) {
     const size_t indent = 6 + 2 * (size_t)step->step.depth;
     if (clause->step_count > 1 || !step->step.is_leaf) {
       wo_text_repeat(out, ' ', indent);
-      wo_text_add(out, "%-10s %.*s%s\n", verdict_of(step), (int)step->step.source.len, step->step.source.ptr,
+      wo_text_add(out, "%-10s %.*s%s\n", verdict_of(step), WO_SHOWN(step->step.expr.source),
                   step->step.is_definition ? ", that is" : "");
     }
     for (size_t k = 0; k < step->fact_count; k++) add_fact(out, &step->facts[k], indent + 2);
@@ -54,23 +54,20 @@ static void add_verdict(struct wo_text *out, const struct wo_why_clause *clause)
 }
 
 static void add_clause(struct wo_text *out, const struct wo_why_clause *clause) {
-  wo_text_add(out, "  %s%s%.*s: ", clause->part, clause->name.len > 0 ? " " : "", (int)clause->name.len,
-              clause->name.len > 0 ? clause->name.ptr : "");
+  wo_text_add(out, "  %s%s%.*s: ", clause->part, clause->name.len > 0 ? " " : "", WO_SHOWN(clause->name));
   add_verdict(out, clause);
   if (clause->has_weight) wo_text_add(out, "  (weight %.2f, score then %.2f)", clause->weight, clause->score);
   wo_text_add(out, "\n");
   const char *const says = clause->value.truth == WO_TRUE ? "says" : "would say";
-  if (clause->say.len > 0) wo_text_add(out, "      %s \"%.*s\"\n", says, (int)clause->say.len, clause->say.ptr);
-  if (clause->source.len > 0) wo_text_add(out, "      %.*s\n", (int)clause->source.len, clause->source.ptr);
+  if (clause->say.len > 0) wo_text_add(out, "      %s \"%.*s\"\n", says, WO_SHOWN(clause->say));
+  if (clause->source.len > 0) wo_text_add(out, "      %.*s\n", WO_SHOWN(clause->source));
   add_steps(out, clause);
 }
 
 void wo_why_text(const struct wo_why *why, struct wo_text *out) {
-  wo_text_add(out, "%s %.*s, %s %.*s:%llu\n", why->sort, (int)why->id.len, why->id.ptr,
-              why->place.is_user ? "from" : "built in, from", (int)why->place.file.len, why->place.file.ptr,
-              (unsigned long long)why->place.line);
-  wo_text_add(out, "%s: %.*s\n", why->is_fired ? "it fires" : "it does not fire", (int)why->reason.len,
-              why->reason.ptr ? why->reason.ptr : "");
+  wo_text_add(out, "%s %.*s, %s %.*s:%llu\n", why->sort, WO_SHOWN(why->id), why->place.is_user ? "from" : "built in, from",
+              WO_SHOWN(why->place.file), (unsigned long long)why->place.line);
+  wo_text_add(out, "%s: %.*s\n", why->is_fired ? "it fires" : "it does not fire", WO_SHOWN(why->reason));
   if (why->has_score) wo_text_add(out, "score: %.2f, from a prior of %.2f\n", why->score, why->prior);
   for (size_t i = 0; i < why->clause_count; i++) {
     wo_text_add(out, "\n");
@@ -102,7 +99,7 @@ static void put_value(struct wo_json_out *json, cJSON *object, struct wo_value v
 static void put_step(struct wo_json_out *json, cJSON *array, const struct wo_why_step *step) {
   cJSON *const object = wo_json_push(json, array, cJSON_CreateObject());
   wo_json_put(json, object, "depth", cJSON_CreateNumber(step->step.depth));
-  wo_json_put_text(json, object, "source", step->step.source);
+  wo_json_put_text(json, object, "source", step->step.expr.source);
   wo_json_put(json, object, "verdict", cJSON_CreateString(verdict_of(step)));
   cJSON *const facts = wo_json_put(json, object, "facts", cJSON_CreateArray());
   for (size_t i = 0; i < step->fact_count; i++) {

@@ -30,9 +30,8 @@ static void add_open(const struct wo_diagnosis *diagnosis, const struct wo_expr 
   const struct wo_view right = wo_value_show(diagnosis->arena, overlap.right);
   tells->lines[tells->count++] =
       wo_arena_format(diagnosis->arena, "exact figures: %s%.*s%s%.*s cannot be decided from rounded ones, %.*s against %.*s",
-                      of.len > 0 ? "whether it is " : "", (int)of.len, of.len > 0 ? of.ptr : "", of.len > 0 ? " as well, " : "",
-                      (int)overlap.source.len, overlap.source.ptr, (int)left.len, left.ptr ? left.ptr : "", (int)right.len,
-                      right.ptr ? right.ptr : "");
+                      of.len > 0 ? "whether it is " : "", WO_SHOWN(of), of.len > 0 ? " as well, " : "", WO_SHOWN(overlap.source),
+                      WO_SHOWN(left), WO_SHOWN(right));
 }
 
 static void add_open_clauses(const struct wo_diagnosis *diagnosis, const struct wo_clause *clauses, size_t count,
@@ -71,12 +70,11 @@ static void add_near_misses(const struct wo_diagnosis *diagnosis, struct tells *
   }
 }
 
-enum wo_status wo_diagnose_would_tell(const struct wo_diagnosis *diagnosis, struct wo_finding *findings, size_t count,
-                                      size_t index) {
+void wo_diagnose_would_tell(const struct wo_diagnosis *diagnosis, struct wo_finding *findings, size_t count, size_t index) {
   struct wo_finding *finding = &findings[index];
   const struct wo_cause *cause = finding->cause;
   struct tells tells = {.lines = wo_arena_array(diagnosis->arena, cause->would_tell_count + OPEN_MAX, sizeof *tells.lines)};
-  if (!tells.lines) return WO_E_NOMEM;
+  if (!tells.lines) return;
   add_rule_lines(diagnosis, findings, count, cause, &tells);
   add_open_clauses(diagnosis, cause->for_, cause->for_count, &tells);
   add_open_clauses(diagnosis, cause->against, cause->against_count, &tells);
@@ -84,5 +82,4 @@ enum wo_status wo_diagnose_would_tell(const struct wo_diagnosis *diagnosis, stru
   if (index == 0) add_near_misses(diagnosis, &tells);
   finding->would_tell = tells.lines;
   finding->would_tell_count = tells.count;
-  return WO_OK;
 }

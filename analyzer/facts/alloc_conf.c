@@ -24,10 +24,7 @@ static const char *const known_keys[] = {"max_split_size_mb",
                                          "throw_on_cudamalloc_oom"};
 
 static bool is_known(struct wo_view key) {
-  for (size_t i = 0; i < sizeof known_keys / sizeof known_keys[0]; i++) {
-    if (wo_view_is(key, known_keys[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(key, wo_view_is, known_keys);
 }
 
 /* The next key of the configuration, cut from *rest with its value. A list in brackets contains commas and colons too. */
@@ -58,8 +55,7 @@ static void tell_unknown_keys(struct wo_facts *facts, const struct wo_setting *c
     const struct wo_view key = next_key(&rest);
     if (!is_key(key) || is_known(key)) continue;
     const char *comma = unknown.len > 0 ? "," : "";
-    unknown = wo_arena_format(facts->arena, "%.*s%s%.*s", (int)unknown.len, unknown.len > 0 ? unknown.ptr : "", comma,
-                              (int)key.len, key.ptr);
+    unknown = wo_arena_format(facts->arena, "%.*s%s%.*s", WO_SHOWN(unknown), comma, WO_SHOWN(key));
     if (unknown.ptr == NULL) return;
   }
   wo__set_text(facts, "alloc.unknown_keys", unknown, conf->event->id);

@@ -39,7 +39,7 @@ static const struct wo_event *first_of(const struct wo_job *job, struct wo_view 
   const enum wo_kind kind = wo_kind_find(kind_name);
   const struct wo_event *first = NULL;
   wo_each_event (event, &job->events) {
-    if (event->kind != kind || !wo__is_counted(job, event)) continue;
+    if (event->kind != kind || !wo_facts_is_counted(job, event)) continue;
     const bool is_earlier_line = first && event->span.file == first->span.file && event->span.line < first->span.line;
     if (!first || is_earlier_line || wo_timeline_is_before(job->story.timeline, event, first)) first = event;
   }

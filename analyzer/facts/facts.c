@@ -4,22 +4,8 @@
 #include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/story.h"
 
-struct fact_row {
-  const char *name;
-  enum wo_unit unit;
-};
-
-/* The names are checked when rules are loaded, against the same list; a fact that a stage sets under another name is
- * a mistake of the stage. */
-static const struct fact_row fact_table[] = {
-#define WO_FACT(name, unit, meaning) {name, WO_UNIT_##unit},
-#include "rules/language/facts.def"
-#undef WO_FACT
-};
-
-#define FACT_COUNT (sizeof fact_table / sizeof fact_table[0])
-
-/* The row of a name, or NULL. */
+/* The row of a name, or NULL. The names are checked when rules are loaded, against the same list (wo_fact_list); a fact that a
+ * stage sets under another name is a mistake of the stage. */
 static struct wo_fact_row *find_row(const struct wo_facts *facts, struct wo_view name) {
   const size_t at = wo_fact_place(facts->pack, name);
   assert(at >= facts->row_count || wo_view_equal(facts->rows[at].name, name));
@@ -53,7 +39,7 @@ void wo__set_figure(struct wo_facts *facts, const char *name, struct wo_figure f
 }
 
 void wo__set_field(struct wo_facts *facts, const char *name, const struct wo_event *event, enum wo_field_id id) {
-  wo__set_figure(facts, name, wo__figure_of(event, id), event->id);
+  wo__set_figure(facts, name, wo_figure_of(event, id), event->id);
 }
 
 void wo__set_text(struct wo_facts *facts, const char *name, struct wo_view text, wo_event_id evidence) {
@@ -66,15 +52,9 @@ void wo__set_bool(struct wo_facts *facts, const char *name, bool value, wo_event
 
 /* ---- Reading ---- */
 
-struct wo_figure wo__figure_of(const struct wo_event *event, enum wo_field_id id) {
+struct wo_figure wo_figure_of(const struct wo_event *event, enum wo_field_id id) {
   const struct wo_field *const field = wo_event_field(event, id);
   return field ? (struct wo_figure){true, field->number} : (struct wo_figure){.is_known = false};
-}
-
-struct wo_figure wo__exact_figure_of(const struct wo_event *event, enum wo_field_id id) {
-  struct wo_figure figure = wo__figure_of(event, id);
-  figure.value.lo = figure.value.hi = figure.value.mid;
-  return figure;
 }
 
 const struct wo_event *wo__failure_of(const struct wo_facts *facts) {
@@ -86,7 +66,7 @@ bool wo__is_of_this_end(const struct wo_job *job, const struct wo_event *event) 
   return role != WO_ROLE_RECOVERED && role != WO_ROLE_EARLIER;
 }
 
-bool wo__is_counted(const struct wo_job *job, const struct wo_event *event) {
+bool wo_facts_is_counted(const struct wo_job *job, const struct wo_event *event) {
   return !event->is_quoted && !wo_story_is_suspicion(event) && wo__is_of_this_end(job, event);
 }
 
@@ -109,12 +89,13 @@ bool wo__fact_is_readable(const struct wo_facts *facts, struct wo_view name) {
 enum wo_status wo__facts_start(const struct wo_job *job, const struct wo_pack *pack, struct wo_arena *arena,
                                struct wo_facts *ret_facts) {
   struct wo_facts *const facts = ret_facts;
-  *facts = (struct wo_facts){.job = job, .pack = pack, .arena = arena, .row_count = FACT_COUNT};
-  facts->rows = wo_arena_array(arena, FACT_COUNT, sizeof *facts->rows);
+  size_t count = 0;
+  const struct wo_fact *const list = wo_fact_list(&count);
+  *facts = (struct wo_facts){.job = job, .pack = pack, .arena = arena};
+  facts->rows = wo_arena_array(arena, count, sizeof *facts->rows);
   if (!facts->rows) return WO_E_NOMEM;
-  for (size_t i = 0; i < FACT_COUNT; i++) {
-    facts->rows[i] =
-        (struct wo_fact_row){wo_view_of(fact_table[i].name), fact_table[i].unit, wo_value_unknown(fact_table[i].unit)};
+  for (size_t i = 0; i < count && wo_rows_of(list[i].name) == WO_ROWS_NONE; i++) {
+    facts->rows[facts->row_count++] = (struct wo_fact_row){list[i].name, list[i].unit, wo_value_unknown(list[i].unit)};
   }
   return WO_OK;
 }

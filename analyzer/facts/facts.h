@@ -30,6 +30,12 @@ struct wo_figure {
   struct wo_interval value;
 };
 
+/* A number field with the interval of its printed digits; unknown without the field. */
+struct wo_figure wo_figure_of(const struct wo_event *event, enum wo_field_id id);
+
+/* Whether an event was neither quoted, survived, suspected nor of an earlier run: "count.<kind>" counts these. */
+bool wo_facts_is_counted(const struct wo_job *job, const struct wo_event *event);
+
 /* One fact with its value. */
 struct wo_fact_row {
   struct wo_view name;
@@ -54,9 +60,9 @@ struct wo_facts {
   uint32_t counts[WO_KIND_COUNT_];
   const struct wo_card_trace *monitors; /* analyzer/facts/monitors.h; by file, then in the order of the trace */
   size_t monitor_count;
-  const struct wo_card_process *processes; /* by file, then the largest first */
+  const struct wo_event **processes; /* of WO_KIND_GPU_PROCESS: by file, then the largest first */
   size_t process_count;
-  const struct wo_step_memory *steps; /* analyzer/facts/step_memory.h; in the order of the evidence */
+  const struct wo_event **steps; /* analyzer/facts/step_memory.h; in the order of the evidence */
   size_t step_count;
   const struct wo_rank *ranks; /* analyzer/facts/ranks.h; by number */
   size_t rank_count;

@@ -54,20 +54,12 @@ void wo__set_bool(struct wo_facts *facts, const char *name, bool value, wo_event
 /* The failure of the job; NULL when it did not fail or the log does not show of what. */
 const struct wo_event *wo__failure_of(const struct wo_facts *facts);
 
-/* A number field with the interval of its printed digits / with its middle value as an exact one, because nothing is known about
- * the rounding of figures in traces. Unknown without the field. */
-struct wo_figure wo__figure_of(const struct wo_event *event, enum wo_field_id id);
-struct wo_figure wo__exact_figure_of(const struct wo_event *event, enum wo_field_id id);
-
 /* One figure of a memory message, computed as for the facts "oom.<figure>": tried, capacity, free, allocated, reserved,
  * reserved_unallocated or process; unknown for other words. */
 struct wo_value wo__facts_figure(const struct wo_event *event, struct wo_view figure);
 
 /* Whether an event was neither survived nor of an earlier run of the program. */
 bool wo__is_of_this_end(const struct wo_job *job, const struct wo_event *event);
-
-/* Whether an event was neither quoted, survived, suspected nor of an earlier run: "count.<kind>" counts these. */
-bool wo__is_counted(const struct wo_job *job, const struct wo_event *event);
 
 /* As wo_facts_get, but only for facts that a stage gives: those of the time line are unknown. */
 struct wo_value wo__facts_value(const struct wo_facts *facts, struct wo_view name);

@@ -59,9 +59,7 @@ static bool is_same_letter(char a, char b) {
 }
 
 static bool is_equal_nocase(struct wo_view a, struct wo_view b) {
-  bool is_equal = a.len == b.len;
-  for (size_t i = 0; is_equal && i < a.len; i++) is_equal = wo_lower(a.ptr[i]) == wo_lower(b.ptr[i]);
-  return is_equal;
+  return a.len == b.len && wo_view_has_view_nocase(a, b);
 }
 
 /* Whether `name` is `tail`, or ends in it after a dot. */
@@ -150,8 +148,8 @@ static bool map_value(struct wo_view map, struct wo_view value, struct wo_view *
 static struct wo_value read_bool(struct wo_view text) {
   static const char *const yes[] = {"true", "1", "yes", "on", "cpu", "nvme"};
   static const char *const no[] = {"false", "0", "no", "off", "none", "null"};
-  if (WO_NAME_IS_ANY(text, yes)) return wo_value_bool(WO_TRUE);
-  if (WO_NAME_IS_ANY(text, no)) return wo_value_bool(WO_FALSE);
+  if (WO_VIEW_ANY(text, wo_view_is_nocase, yes)) return wo_value_bool(WO_TRUE);
+  if (WO_VIEW_ANY(text, wo_view_is_nocase, no)) return wo_value_bool(WO_FALSE);
   return wo_value_unknown(WO_UNIT_BOOL);
 }
 
@@ -229,7 +227,7 @@ static bool is_of_evaluation(const struct wo_alias *alias, struct wo_view name) 
   if (!is_generic(alias->key) || wo_view_has(alias->key, "eval") || name.len == alias->key.len) return false;
   struct wo_view path = wo_view_sub(name, 0, name.len - alias->key.len);
   while (path.len > 0) {
-    if (WO_NAME_IS_ANY(wo_view_cut(&path, '.'), words)) return true;
+    if (WO_VIEW_ANY(wo_view_cut(&path, '.'), wo_view_is_nocase, words)) return true;
   }
   return false;
 }
@@ -241,9 +239,7 @@ static bool is_in_part(struct wo_view path) {
       "draft",  "speculative", "critic",    "reward",    "vae",    "indexer", "sparse_attention", "resampler",    "controlnet"};
   while (path.len > 0) {
     const struct wo_view part = wo_view_cut(&path, '.');
-    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
-      if (wo_view_starts_nocase(part, starts[i])) return true;
-    }
+    if (WO_VIEW_ANY(part, wo_view_starts_nocase, starts)) return true;
   }
   return false;
 }
@@ -333,11 +329,6 @@ static enum wo_status collect(const struct wo_facts *facts, struct candidates *r
   return WO_OK;
 }
 
-/* A truth value is known unless it is WO_UNDECIDED. */
-static bool is_settled(struct wo_value value) {
-  return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
-}
-
 /* The candidates of one knob, with their values. An unreadable value, such as "auto", is skipped: it neither counts nor
  * contradicts. */
 static size_t select_for(const struct wo_facts *facts, const struct wo_knob *knob, const struct candidates *all,
@@ -348,7 +339,7 @@ static size_t select_for(const struct wo_facts *facts, const struct wo_knob *kno
     const struct wo_alias *alias = wo__facts_alias(knob, candidate.name);
     if (alias == NULL || !is_plausible(facts, knob, alias, candidate.name)) continue;
     candidate.value = read_value(knob, alias, wo_event_text(candidate.event, WO_FIELD_VALUE));
-    if (!is_settled(candidate.value)) continue;
+    if (!candidate.value.is_known) continue;
     candidate.value.evidence = candidate.event->id;
     candidate.rank = (is_generic(alias->key) ? 0 : RANK_OF_SPECIFIC) + (int)candidate.origin;
     ret_items[count++] = candidate;

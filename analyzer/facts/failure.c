@@ -10,7 +10,7 @@
 void wo__facts_counts(struct wo_facts *facts) {
   const struct wo_job *job = facts->job;
   wo_each_event (event, &job->events) {
-    if (wo__is_counted(job, event)) facts->counts[event->kind]++;
+    if (wo_facts_is_counted(job, event)) facts->counts[event->kind]++;
   }
 }
 
@@ -34,8 +34,9 @@ static void read_repeats(struct wo_facts *facts, const struct wo_event *failure)
   if (ranks > 0) wo__set_number(facts, "oom.rank_count", (double)ranks, failure->id);
 }
 
-/* The innermost function belongs to PyTorch or a library; the user can change the file of the user's own frame. */
-static void read_traceback(struct wo_facts *facts) {
+/* The innermost function belongs to PyTorch or a library; the user can change the file of the user's own frame. Hints that are
+ * not for the innermost frames are about the card: the loop that keeps a graph is in the user's own, outer frame. */
+static void read_traceback(struct wo_facts *facts, bool is_of_card) {
   const struct wo_story *story = &facts->job->story;
   const struct wo_event *traceback = wo_event_get(&facts->job->events, story->traceback);
   if (!traceback) return;
@@ -45,7 +46,8 @@ static void read_traceback(struct wo_facts *facts) {
   if (frames.len == 0) return;
   for (size_t i = 0; i < facts->pack->phase_count; i++) {
     const struct wo_phase_hint *const hint = &facts->pack->phases[i];
-    if (hint->is_innermost) wo__set_bool(facts, hint->fact.ptr, wo_story_hint_shows(hint, frames), traceback->id);
+    if (hint->fact.len == 0 || !(hint->is_innermost || is_of_card)) continue;
+    wo__set_bool(facts, hint->fact.ptr, wo_story_hint_shows(hint, frames), traceback->id);
   }
 }
 
@@ -101,6 +103,6 @@ void wo__facts_failure(struct wo_facts *facts) {
   if (failure->kind == WO_KIND_VLLM_KV) wo__set_field(facts, "oom.fitting_tokens", failure, WO_FIELD_KV_TOKENS);
   read_repeats(facts, failure);
   read_text(facts, failure);
-  read_traceback(facts);
+  read_traceback(facts, wo_kind_class(failure->kind) == WO_CLASS_GPU_MEMORY);
   read_step(facts, failure);
 }

@@ -96,8 +96,7 @@ static struct wo_view end_text(const struct wo_facts *facts, const struct wo_eve
   const struct wo_view reason = wo_event_text(failure, WO_FIELD_REASON);
   if (exception.len > 0) {
     const struct wo_view part = wo_view_sub(message, 0, 160);
-    return wo_arena_format(facts->arena, "%.*s%s%.*s", (int)exception.len, exception.ptr, part.len ? ": " : "", (int)part.len,
-                           part.ptr ? part.ptr : "");
+    return wo_arena_format(facts->arena, "%.*s%s%.*s", WO_SHOWN(exception), part.len ? ": " : "", WO_SHOWN(part));
   }
   if (reason.len > 0) return reason;
   return wo_view_sub(wo_view_trim(failure->match.len > 0 ? failure->match : failure->text), 0, 200);

@@ -17,7 +17,7 @@
 #define CONTRADICTION_SHARE 0.01
 
 static struct wo_figure read_figure(const struct wo_event *event, enum wo_field_id id) {
-  struct wo_figure figure = wo__figure_of(event, id);
+  struct wo_figure figure = wo_figure_of(event, id);
   if (figure.value.lo < 0) figure.value.lo = 0; /* "0.00 GiB" is at least nothing */
   return figure;
 }

@@ -136,8 +136,7 @@ static void read_shape(struct wo_facts *facts) {
   }
   const struct wo_model_shape *const shape = models[0].shape;
   if (count > 1 || !shape) return;
-  wo__set_text(facts, "model.table",
-               wo_arena_format(facts->arena, "table of known shapes: %.*s", (int)shape->id.len, shape->id.ptr),
+  wo__set_text(facts, "model.table", wo_arena_format(facts->arena, "table of known shapes: %.*s", WO_SHOWN(shape->id)),
                models[0].evidence);
   wo__set_number(facts, "model.table_parameters", shape->parameters, models[0].evidence);
 }
@@ -325,7 +324,7 @@ static void read_weights(struct wo_facts *facts, const struct count *trained, co
 static bool is_quantised(const struct wo_facts *facts) {
   static const char *const unused[] = {"none", "null", "false", "no", ""};
   const struct wo_setting *const format = wo_facts_setting(facts, WO_VIEW("quantization"));
-  return format && !WO_NAME_IS_ANY(format->value.text, unused);
+  return format && !WO_VIEW_ANY(format->value.text, wo_view_is_nocase, unused);
 }
 
 /* Adapters leave most weights frozen, and quantised weights are not trained: only a printed count of trainable ones shows how
@@ -367,7 +366,7 @@ static void read_sharding(struct wo_facts *facts) {
   const struct wo_setting *sharding = wo_facts_setting(facts, WO_VIEW("sharding"));
   const struct wo_setting *mini_batch = wo_facts_setting(facts, WO_VIEW("mini_batch"));
   bool is_sharded = mini_batch != NULL || (stage && stage->value.is_known && stage->value.number.mid >= 1);
-  if (sharding && !WO_NAME_IS_ANY(sharding->value.text, plain)) is_sharded = true;
+  if (sharding && !WO_VIEW_ANY(sharding->value.text, wo_view_is_nocase, plain)) is_sharded = true;
   if (!is_sharded && is_stage_unknown(facts, stage)) return;
   wo__set_bool(facts, "model.is_sharded", is_sharded, sharding ? sharding->event->id : stage ? stage->event->id : WO_EVENT_NONE);
 }

@@ -12,18 +12,18 @@ static struct wo_card_trace read_event(const struct wo_event *event) {
       .file = event->span.file,
       .gpu = (int32_t)wo_event_number(event, WO_FIELD_GPU, 0),
       .samples = (uint64_t)wo_event_number(event, WO_FIELD_SAMPLES, 0),
-      .fb_peak_bytes = wo__exact_figure_of(event, WO_FIELD_FB_PEAK_BYTES),
-      .fb_last_bytes = wo__exact_figure_of(event, WO_FIELD_FB_LAST_BYTES),
-      .fb_slope_bytes_per_s = wo__exact_figure_of(event, WO_FIELD_FB_SLOPE_BYTES_PER_S),
-      .fb_slope_bytes_per_sample = wo__exact_figure_of(event, WO_FIELD_FB_SLOPE_BYTES_PER_SAMPLE),
-      .sm_mean_pct = wo__exact_figure_of(event, WO_FIELD_SM_MEAN_PCT),
-      .capacity_bytes = wo__exact_figure_of(event, WO_FIELD_CAPACITY_BYTES),
-      .active_samples = wo__exact_figure_of(event, WO_FIELD_ACTIVE_SAMPLES),
-      .sm_active_mean_pct = wo__exact_figure_of(event, WO_FIELD_SM_ACTIVE_MEAN_PCT),
-      .idle_pct = wo__exact_figure_of(event, WO_FIELD_IDLE_PCT),
-      .fb_trend_per_s = wo__figure_of(event, WO_FIELD_FB_TREND_BYTES_PER_S),
-      .fb_trend_per_sample = wo__figure_of(event, WO_FIELD_FB_TREND_BYTES_PER_SAMPLE),
-      .fb_late_rise_bytes = wo__exact_figure_of(event, WO_FIELD_FB_LATE_RISE_BYTES),
+      .fb_peak_bytes = wo_figure_of(event, WO_FIELD_FB_PEAK_BYTES),
+      .fb_last_bytes = wo_figure_of(event, WO_FIELD_FB_LAST_BYTES),
+      .fb_slope_bytes_per_s = wo_figure_of(event, WO_FIELD_FB_SLOPE_BYTES_PER_S),
+      .fb_slope_bytes_per_sample = wo_figure_of(event, WO_FIELD_FB_SLOPE_BYTES_PER_SAMPLE),
+      .sm_mean_pct = wo_figure_of(event, WO_FIELD_SM_MEAN_PCT),
+      .capacity_bytes = wo_figure_of(event, WO_FIELD_CAPACITY_BYTES),
+      .active_samples = wo_figure_of(event, WO_FIELD_ACTIVE_SAMPLES),
+      .sm_active_mean_pct = wo_figure_of(event, WO_FIELD_SM_ACTIVE_MEAN_PCT),
+      .idle_pct = wo_figure_of(event, WO_FIELD_IDLE_PCT),
+      .fb_trend_per_s = wo_figure_of(event, WO_FIELD_FB_TREND_BYTES_PER_S),
+      .fb_trend_per_sample = wo_figure_of(event, WO_FIELD_FB_TREND_BYTES_PER_SAMPLE),
+      .fb_late_rise_bytes = wo_figure_of(event, WO_FIELD_FB_LATE_RISE_BYTES),
       .lack = wo_event_text(event, WO_FIELD_MESSAGE),
       .evidence = event->id,
   };
@@ -103,40 +103,29 @@ static void make_monitors(struct wo_facts *facts) {
 
 /* ---- Processes ---- */
 
-static struct wo_card_process read_process(const struct wo_event *event) {
-  return (struct wo_card_process){
-      .file = event->span.file,
-      .gpu = (int32_t)wo_event_number(event, WO_FIELD_GPU, -1),
-      .pid = (uint64_t)wo_event_number(event, WO_FIELD_PID, 0),
-      .name = wo_event_text(event, WO_FIELD_NAME),
-      .samples = (uint64_t)wo_event_number(event, WO_FIELD_SAMPLES, 0),
-      .peak_bytes = wo__exact_figure_of(event, WO_FIELD_PEAK_BYTES),
-      .evidence = event->id,
-  };
-}
-
 /* The largest first; an unknown size counts as 0. Equal ones keep their order in the evidence, so that the result is always the
  * same. */
 static int compare_processes(const void *a, const void *b) {
-  const struct wo_card_process *const x = a;
-  const struct wo_card_process *const y = b;
-  if (x->file != y->file) return x->file < y->file ? -1 : 1;
-  if (x->peak_bytes.value.mid != y->peak_bytes.value.mid) return x->peak_bytes.value.mid > y->peak_bytes.value.mid ? -1 : 1;
-  return x->evidence < y->evidence ? -1 : x->evidence > y->evidence;
+  const struct wo_event *const x = *(const struct wo_event *const *)a;
+  const struct wo_event *const y = *(const struct wo_event *const *)b;
+  const double x_peak = wo_event_number(x, WO_FIELD_PEAK_BYTES, 0);
+  const double y_peak = wo_event_number(y, WO_FIELD_PEAK_BYTES, 0);
+  if (x->span.file != y->span.file) return x->span.file < y->span.file ? -1 : 1;
+  if (x_peak != y_peak) return x_peak > y_peak ? -1 : 1;
+  return x->id < y->id ? -1 : x->id > y->id;
 }
 
 /* Collects the processes of traces, by file, the largest first. */
 static void make_processes(struct wo_facts *facts) {
   const struct wo_job *const job = facts->job;
   const size_t most = job->events.per_kind[WO_KIND_GPU_PROCESS];
-  struct wo_card_process *const rows = most > 0 ? wo_arena_array(facts->arena, most, sizeof *rows) : NULL;
-  if (!rows) return;
+  facts->processes = most > 0 ? wo_arena_array(facts->arena, most, sizeof *facts->processes) : NULL;
+  if (!facts->processes) return;
   wo_each_event (event, &job->events) {
     if (event->kind == WO_KIND_GPU_PROCESS && event->span.file < job->input_count)
-      rows[facts->process_count++] = read_process(event);
+      facts->processes[facts->process_count++] = event;
   }
-  qsort(rows, facts->process_count, sizeof *rows, compare_processes);
-  facts->processes = rows;
+  qsort(facts->processes, facts->process_count, sizeof *facts->processes, compare_processes);
 }
 
 /* ---- Facts ---- */
@@ -205,7 +194,7 @@ void wo__facts_monitors(struct wo_facts *facts) {
   make_monitors(facts);
   make_processes(facts);
   if (facts->process_count > 0)
-    wo__set_number(facts, "dmon.process_count", (double)facts->process_count, facts->processes[0].evidence);
+    wo__set_number(facts, "dmon.process_count", (double)facts->process_count, facts->processes[0]->id);
   const struct wo_card_trace *const best = find_fullest(facts->monitors, facts->monitor_count);
   if (best == NULL) return;
   read_fullest(facts, best);

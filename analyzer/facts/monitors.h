@@ -1,4 +1,5 @@
-/* Figures of monitoring traces, for each file and GPU. */
+/* Figures of monitoring traces, for each file and GPU. Processes in traces stay events of WO_KIND_GPU_PROCESS, each over all
+ * samples of one file: without a pid its name is a user, and its peak is a lower bound. */
 #ifndef WO_MONITORS_H
 #define WO_MONITORS_H
 
@@ -23,17 +24,6 @@ struct wo_card_trace {
   struct wo_figure fb_trend_per_sample;
   struct wo_figure fb_late_rise_bytes; /* minimum rise of memory in its second half */
   struct wo_view lack;                 /* why the trace has no memory figure, or empty */
-  wo_event_id evidence;
-};
-
-/* Figures of one process in the monitoring traces of one file. */
-struct wo_card_process {
-  uint32_t file;       /* index of the input */
-  int32_t gpu;         /* -1 when the trace does not name the GPU */
-  uint64_t pid;        /* 0 when the trace does not name the process: `name` is a user then */
-  struct wo_view name; /* program, or user; may be empty */
-  uint64_t samples;
-  struct wo_figure peak_bytes; /* a lower bound */
   wo_event_id evidence;
 };
 

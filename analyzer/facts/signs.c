@@ -1,21 +1,7 @@
-/* Facts besides the failure that few rules read: from frames of the traceback, survived failures, XLA's messages on its program,
+/* Facts besides the failure that few rules read: from survived failures, XLA's messages on its program,
  * and remarks on the allocator's settings. None changes the story. */
 #include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/story.h"
-
-/* Facts from any frame of the failure's traceback, not only from the innermost ones: the loop that keeps a graph is in the user's
- * own, outer frame. */
-static void read_frames(struct wo_facts *facts) {
-  const struct wo_event *const traceback = wo_event_get(&facts->job->events, facts->job->story.traceback);
-  if (traceback == NULL) return;
-  const struct wo_view frames = wo_event_text(traceback, WO_FIELD_FRAMES);
-  if (frames.len == 0) return;
-  for (size_t i = 0; i < facts->pack->phase_count; i++) {
-    const struct wo_phase_hint *const hint = &facts->pack->phases[i];
-    if (hint->fact.len == 0 || hint->is_innermost) continue;
-    wo__set_bool(facts, hint->fact.ptr, wo_story_hint_shows(hint, frames), traceback->id);
-  }
-}
 
 /* The last GPU memory failure that was survived, with the largest request among those of its kind. */
 static void read_recovered(struct wo_facts *facts) {
@@ -97,7 +83,6 @@ static void read_alloc_variable(struct wo_facts *facts, const struct wo_event *f
 void wo__facts_signs(struct wo_facts *facts) {
   const struct wo_event *const failure = wo__failure_of(facts);
   if (failure != NULL && wo_kind_class(failure->kind) == WO_CLASS_GPU_MEMORY) {
-    read_frames(facts);
     wo__set_field(facts, "oom.other_process_count", failure, WO_FIELD_OTHER_PROCESS_COUNT);
     wo__set_field(facts, "oom.active", failure, WO_FIELD_ACTIVE_BYTES);
   }

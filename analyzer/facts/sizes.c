@@ -87,7 +87,7 @@ static struct wo_view formula_of(const struct search *search, const struct sort 
 static void add_assumed(const struct search *search, const struct factor *factor, struct wo_size_reading *reading) {
   const struct wo_view id = factor->table->shape->id;
   reading->assumed[reading->assumed_count++] = wo_arena_format(
-      search->facts->arena, "%s %.0f from the table of known shapes: %.*s", factor->label, factor->value, (int)id.len, id.ptr);
+      search->facts->arena, "%s %.0f from the table of known shapes: %.*s", factor->label, factor->value, WO_SHOWN(id));
 }
 
 /* Readings that agree with the frames come first, then those from printed numbers alone, then those that are least likely by
@@ -349,10 +349,9 @@ static struct wo_view equation_of(const struct wo_facts *facts, const struct wo_
                                   const struct wo_size_reading *reading) {
   char size[32];
   struct wo_view text = wo_arena_format(facts->arena, "%s = %.*s", wo_units_bytes_text(sizes->request.mid, size, sizeof size),
-                                        (int)reading->formula.len, reading->formula.ptr);
+                                        WO_SHOWN(reading->formula));
   for (size_t i = 0; i < reading->assumed_count && text.len > 0; i++) {
-    text = wo_arena_format(facts->arena, "%.*s, %.*s", (int)text.len, text.ptr, (int)reading->assumed[i].len,
-                           reading->assumed[i].ptr);
+    text = wo_arena_format(facts->arena, "%.*s, %.*s", WO_SHOWN(text), WO_SHOWN(reading->assumed[i]));
   }
   return text;
 }
@@ -385,7 +384,6 @@ void wo__facts_sizes(struct wo_facts *facts) {
   if (sizes->reading_count == 0) return;
   const struct wo_view equation = equation_of(facts, sizes, &sizes->readings[0]);
   const struct wo_view meaning = sizes->readings[0].meaning;
-  wo__set_text(facts, "size.reading",
-               wo_arena_format(facts->arena, "%.*s: %.*s", (int)meaning.len, meaning.ptr, (int)equation.len, equation.ptr),
+  wo__set_text(facts, "size.reading", wo_arena_format(facts->arena, "%.*s: %.*s", WO_SHOWN(meaning), WO_SHOWN(equation)),
                evidence);
 }

@@ -47,10 +47,7 @@ static bool is_host(struct wo_view word) {
   while (end < word.len && wo_is_digit(word.ptr[end])) end++;
   const struct wo_view stem = wo_view_sub(word, 0, letters);
   if (end != word.len || end == letters || (wo_view_is(stem, "gpu") && end - letters < 2)) return false;
-  for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++) {
-    if (wo_view_is(stem, stems[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(stem, wo_view_is, stems);
 }
 
 /* Whether the last word of the view is a node's name. */
@@ -105,9 +102,7 @@ static bool counts_other_things(struct wo_view head) {
   static const char *const counted[] = {"epoch",   "step", "iter", "part",  "run",   "try",  "attempt",
                                         "restart", "seed", "fold", "trial", "array", "node", "job"};
   const struct wo_view front = wo_view_sub(head, 0, head.len - 1);
-  for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++) {
-    if (wo_view_ends(front, counted[i])) return true;
-  }
+  if (WO_VIEW_ANY(front, wo_view_ends, counted)) return true;
   size_t digits = 0;
   while (digits < front.len && wo_is_digit(front.ptr[front.len - 1 - digits])) digits++;
   return wo_view_ends(head, "_") && digits > 0 && !ends_in_host(front);
@@ -267,18 +262,11 @@ struct wo_view wo_name_word(struct wo_view *rest) {
   return word;
 }
 
-bool wo_name_is_any(struct wo_view text, const char *const *words, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (wo_view_is_nocase(text, words[i])) return true;
-  }
-  return false;
-}
-
 bool wo_name_is_stream(struct wo_view path) {
   static const char *const streams[] = {"out", "err", "log", "stdout", "stderr"};
   struct wo_view rest = wo_name_base(path);
   while (rest.len > 0) {
-    if (WO_NAME_IS_ANY(wo_name_word(&rest), streams)) return true;
+    if (WO_VIEW_ANY(wo_name_word(&rest), wo_view_is_nocase, streams)) return true;
   }
   return false;
 }

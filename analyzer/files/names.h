@@ -61,9 +61,8 @@ struct wo_name_number {
  * text before it shows that it is no rank: "epoch_0.log", "slurm-4711_0.out" (an array's task). */
 bool wo_name_number(struct wo_view path, struct wo_name_number *ret);
 
-/* Whether the text is one of the words, in any case of letters. WO_NAME_IS_ANY takes an array of words. */
-bool wo_name_is_any(struct wo_view text, const char *const *words, size_t count);
-#define WO_NAME_IS_ANY(text, words) wo_name_is_any((text), (words), sizeof(words) / sizeof *(words))
+/* Whether the text is one of an array of words, in any case of letters. */
+#define WO_NAME_IS_ANY(text, words) WO_VIEW_ANY((text), wo_view_is_nocase, (words))
 
 /* The last part of a path. */
 struct wo_view wo_name_base(struct wo_view path);

@@ -124,7 +124,7 @@ struct changer {
 
 static enum wo_status refuse(struct changer *changer, const struct wo_patch_edit *edit, const char *verb, const char *end) {
   return wo_err_set(changer->err, WO_E_RANGE, "line %llu %s %.*s to %.*s %s", (unsigned long long)edit->line, verb,
-                    (int)edit->key.len, edit->key.ptr, (int)edit->value.len, edit->value.ptr, end);
+                    WO_SHOWN(edit->key), WO_SHOWN(edit->value), end);
 }
 
 /* Adds the places of one edit in a line that begins at byte `start` of the file: all places for a command; else the one that the
@@ -212,8 +212,7 @@ static void insert_lines(struct changer *changer) {
   for (size_t i = 0; i < changer->count; i++) {
     const size_t written = changer->out->len;
     if (changer->edits[i].line != 0 || !wo_view_equal(changer->edits[i].path, changer->path)) continue;
-    wo_text_add_view(changer->out, changer->edits[i].to);
-    wo_text_add(changer->out, "%s", line_end_of(changer->content));
+    wo_text_add(changer->out, "%.*s%s", WO_SHOWN(changer->edits[i].to), line_end_of(changer->content));
     add_to_hunks(changer, (struct wo_view){0}, written);
   }
 }
@@ -227,9 +226,7 @@ static bool is_posix_shell(struct wo_view content) {
   for (first = wo_view_skip(first, 2); first.len > 0;) {
     struct wo_view word = wo_view_cut(&first, ' ');
     for (size_t slash; (slash = wo_view_find_char(word, '/', 0)) != WO_NOT_FOUND;) word = wo_view_skip(word, slash + 1);
-    for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
-      if (wo_view_is(word, shells[i])) return true;
-    }
+    if (WO_VIEW_ANY(word, wo_view_is, shells)) return true;
   }
   return false;
 }
@@ -254,7 +251,7 @@ static enum wo_status find_places(struct changer *changer) {
                         (unsigned long long)edit->line);
     if (edit->line == 0 && !is_posix_shell(changer->content))
       return wo_err_set(changer->err, WO_E_KIND, "is no script of a POSIX shell, so that `%.*s` cannot be added",
-                        (int)edit->to.len, edit->to.ptr);
+                        WO_SHOWN(edit->to));
   }
   return WO_OK;
 }

@@ -37,9 +37,9 @@ static void report_left(const struct file *file, const struct wo_patch_edit *edi
   if (edit->line == 0 || !wo_view_equal(edit->path, file->path) || wo_view_equal(edit->value, edit->to)) return;
   for (int i = 0; i < LEFT_MAX && (line = wo_patch_find_left(view_of(&file->made.after), edit, line + 1)) > 0; i++) {
     char place[SHOWN_BYTES];
-    snprintf(place, sizeof place, "%.*s:%llu", (int)file->path.len, file->path.ptr, (unsigned long long)line);
-    wo_message(errors, wo_view_of(place), "also sets %.*s to %.*s, and is left as it is", (int)edit->key.len, edit->key.ptr,
-               (int)edit->value.len, edit->value.ptr);
+    snprintf(place, sizeof place, "%.*s:%llu", WO_SHOWN(file->path), (unsigned long long)line);
+    wo_message(errors, wo_view_of(place), "also sets %.*s to %.*s, and is left as it is", WO_SHOWN(edit->key),
+               WO_SHOWN(edit->value));
   }
 }
 

@@ -33,48 +33,21 @@ struct wo_report_fold {
   size_t rank_count;
 };
 
-/* A fact that is known, for the JSON report. */
-struct wo_report_fact {
-  struct wo_view name;
-  struct wo_value value;
-};
-
-/* The value of a knob, and the values that do not count. */
-struct wo_report_setting {
-  struct wo_view knob;
-  struct wo_value value;       /* its evidence is its place */
-  struct wo_spelling spelling; /* "--micro-batch-size 4" */
-  const struct wo_setting_other *others;
-  size_t other_count;
-  bool has_conflict;
-};
-
 struct wo_sizes;  /* analyzer/facts/sizes.h */
 struct wo_ladder; /* analyzer/diagnosis/ladder.h */
 
 struct wo_report {
   struct wo_arena arena;
   const struct wo_job *job;          /* inputs, evidence, story; outlives the report */
+  struct wo_facts facts;             /* of the job, with its settings, traces and ranks */
   const struct wo_finding *findings; /* best first; the first is the diagnosis */
   size_t finding_count;
   bool has_memory;
   struct wo_report_memory memory;
   struct wo_shortage shortage;
-  const struct wo_sizes *request;       /* possible tensors of the refused request; NULL when its size is not known */
-  const struct wo_card_trace *monitors; /* by file, then in the order of the trace */
-  size_t monitor_count;
-  const struct wo_card_process *processes; /* by file, then the largest first */
-  size_t process_count;
-  const struct wo_step_memory *steps; /* in the order of the evidence */
-  size_t step_row_count;
+  const struct wo_sizes *request; /* possible tensors of the refused request; NULL when its size is not known */
   const struct wo_report_fold *folds;
   size_t fold_count;
-  const struct wo_rank *ranks; /* by number */
-  size_t rank_count;
-  const struct wo_report_fact *facts;
-  size_t fact_count;
-  const struct wo_report_setting *settings; /* in the order of the knobs */
-  size_t setting_count;
   const struct wo_ladder *ladder; /* larger settings from a run that fits; NULL when none is known */
   struct wo_view resubmit;        /* the line to resubmit with, or empty */
   struct wo_view verify_json;     /* a JSON object for the key "verify" of the JSON report, or empty */
@@ -85,11 +58,6 @@ struct wo_report {
 static inline bool wo_report_tells_failure(const struct wo_report *report) {
   return report->finding_count > 0 && report->findings[0].cause->is_failure;
 }
-
-/* A known fact of the report, or NULL / its number, or -1 / its text, or an empty view. */
-const struct wo_value *wo_report_fact(const struct wo_report *report, const char *name);
-double wo_report_number(const struct wo_report *report, const char *name);
-struct wo_view wo_report_words(const struct wo_report *report, const char *name);
 
 /* Writes the report as text for people. */
 void wo_report_text(const struct wo_report *report, struct wo_text_style style, struct wo_text *out);

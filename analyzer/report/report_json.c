@@ -54,39 +54,19 @@ static void put_role_ids(struct writer *w, cJSON *object, const char *key, enum 
 /* A value of the rule language; unknown is null. Durations are nanoseconds and sizes are bytes, whatever unit the log printed.
  * Only the nominal value: the interval has keys of its own. */
 static cJSON *value_item(struct writer *w, const struct wo_value *value) {
-  if (!value->is_known) return cJSON_CreateNull();
-  switch (value->unit) {
-  case WO_UNIT_BOOL:
-    return value->truth == WO_UNDECIDED ? cJSON_CreateNull() : cJSON_CreateBool(value->truth == WO_TRUE);
-  case WO_UNIT_TEXT:
-    return wo_json_text(&w->json, value->text);
-  case WO_UNIT_BYTES:
-  case WO_UNIT_DURATION:
-    return wo_json_number(round(value->number.mid));
-  case WO_UNIT_NUMBER:
-    return wo_json_number(value->number.mid);
-  case WO_UNIT_NONE:
-    break;
-  }
-  return cJSON_CreateNull();
+  const bool is_whole = value->unit == WO_UNIT_BYTES || value->unit == WO_UNIT_DURATION;
+  if (!value->is_known || value->unit == WO_UNIT_NONE) return cJSON_CreateNull();
+  if (value->unit == WO_UNIT_TEXT) return wo_json_text(&w->json, value->text);
+  if (value->unit != WO_UNIT_BOOL) return wo_json_number(is_whole ? round(value->number.mid) : value->number.mid);
+  return value->truth == WO_UNDECIDED ? cJSON_CreateNull() : cJSON_CreateBool(value->truth == WO_TRUE);
 }
 
 /* The unit as the schema names it. The rule language has one unit for counts and ratios; the schema separates them by value: a
  * ratio that happens to be whole is called a count. */
 static const char *unit_name(const struct wo_value *value) {
-  switch (value->unit) {
-  case WO_UNIT_BOOL:
-    return "bool";
-  case WO_UNIT_BYTES:
-    return "bytes";
-  case WO_UNIT_DURATION:
-    return "ns";
-  case WO_UNIT_TEXT:
-    return "text";
-  case WO_UNIT_NUMBER:
-  case WO_UNIT_NONE:
-    break;
-  }
+  static const char *const names[] = {
+      [WO_UNIT_BOOL] = "bool", [WO_UNIT_BYTES] = "bytes", [WO_UNIT_DURATION] = "ns", [WO_UNIT_TEXT] = "text"};
+  if (value->unit != WO_UNIT_NUMBER && value->unit != WO_UNIT_NONE) return names[value->unit];
   return value->number.mid == floor(value->number.mid) ? "count" : "ratio";
 }
 
@@ -131,8 +111,8 @@ static void put_runs(struct writer *w, cJSON *job) {
 static void put_ranks(struct writer *w, cJSON *job) {
   const struct wo_story *const story = &w->job->story;
   cJSON *const array = wo_json_put_array(&w->json, job, "rank_table");
-  for (size_t i = 0; i < w->report->rank_count; i++) {
-    const struct wo_rank *const rank = &w->report->ranks[i];
+  for (size_t i = 0; i < w->report->facts.rank_count; i++) {
+    const struct wo_rank *const rank = &w->report->facts.ranks[i];
     cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
     wo_json_put_count(&w->json, object, "rank", (uint64_t)rank->rank);
     wo_json_put_text(&w->json, object, "host", rank->host);
@@ -354,13 +334,13 @@ static void put_request(struct writer *w, cJSON *root) {
   for (size_t i = 0; i < sizes->reading_count; i++) put_reading(w, readings, &sizes->readings[i]);
 }
 
-/* A known fact under its dotted name; unknown ones are left out. lo and hi only if the printed number is not exact. */
-static void put_fact(struct writer *w, cJSON *facts, const struct wo_report_fact *fact) {
-  const struct wo_value *const value = &fact->value;
+/* A known fact under its dotted name; unknown ones are left out: there are many. lo and hi only if the printed number is not
+ * exact. */
+static void put_fact(struct writer *w, cJSON *facts, const char *group, struct wo_view name, const struct wo_value *value) {
   if (!value->is_known) return;
   w->json.scratch.len = 0;
-  wo_text_add_view(&w->json.scratch, fact->name);
-  if (w->json.scratch.is_failed || fact->name.len == 0) {
+  wo_text_add(&w->json.scratch, "%s%.*s", group, WO_SHOWN(name));
+  if (w->json.scratch.is_failed || name.len == 0) {
     w->json.is_failed = true;
     return;
   }
@@ -373,6 +353,14 @@ static void put_fact(struct writer *w, cJSON *facts, const struct wo_report_fact
   const bool is_whole = value->unit != WO_UNIT_NUMBER; /* bytes and nanoseconds */
   wo_json_put(&w->json, object, "lo", wo_json_number(is_whole ? round(value->number.lo) : value->number.lo));
   wo_json_put(&w->json, object, "hi", wo_json_number(is_whole ? round(value->number.hi) : value->number.hi));
+}
+
+static void put_facts(struct writer *w, cJSON *root) {
+  const struct wo_facts *const facts = &w->report->facts;
+  cJSON *const object = wo_json_put_object(&w->json, root, "facts");
+  for (size_t i = 0; i < facts->row_count; i++) put_fact(w, object, "", facts->rows[i].name, &facts->rows[i].value);
+  for (size_t i = 0; i < facts->setting_count; i++)
+    put_fact(w, object, "config.", facts->settings[i].knob->id, &facts->settings[i].value);
 }
 
 /* Consequences by sort. Each one is in the evidence, with its role. */
@@ -391,37 +379,20 @@ static void put_folds(struct writer *w, cJSON *root) {
 /* A field by its type: sizes are whole bytes, counts and ratios are not rounded. */
 static void put_field(struct writer *w, cJSON *fields, const struct wo_field *field) {
   const char *const name = wo_field_name(field->id);
-  switch (wo_field_type_of(field->id)) {
-  case WO_FIELD_TYPE_TEXT:
-    wo_json_put(&w->json, fields, name, wo_json_text(&w->json, field->text));
-    break;
-  case WO_FIELD_TYPE_BYTES:
-    wo_json_put_bytes(&w->json, fields, name, field->number.mid);
-    break;
-  case WO_FIELD_TYPE_COUNT:
-  case WO_FIELD_TYPE_RATIO:
-    wo_json_put(&w->json, fields, name, wo_json_number(field->number.mid));
-    break;
-  }
+  const enum wo_field_type type = wo_field_type_of(field->id);
+  const double number = type == WO_FIELD_TYPE_BYTES ? round(field->number.mid) : field->number.mid;
+  wo_json_put(&w->json, fields, name, type == WO_FIELD_TYPE_TEXT ? wo_json_text(&w->json, field->text) : wo_json_number(number));
 }
 
 /* The name of an event's role, or NULL for none: the key is then left out. */
 static const char *role_name(enum wo_role role) {
-  switch (role) {
-  case WO_ROLE_FAILURE:
-    return "failure";
-  case WO_ROLE_CONSEQUENCE:
-    return "consequence";
-  case WO_ROLE_RECOVERED:
-    return "recovered";
-  case WO_ROLE_REPEAT:
-    return "repeat";
-  case WO_ROLE_EARLIER:
-    return "earlier_run";
-  case WO_ROLE_NONE:
-    break;
-  }
-  return NULL;
+  static const char *const names[] = {[WO_ROLE_NONE] = NULL,
+                                      [WO_ROLE_FAILURE] = "failure",
+                                      [WO_ROLE_CONSEQUENCE] = "consequence",
+                                      [WO_ROLE_RECOVERED] = "recovered",
+                                      [WO_ROLE_REPEAT] = "repeat",
+                                      [WO_ROLE_EARLIER] = "earlier_run"};
+  return names[role];
 }
 
 /* One piece of evidence. Keys that are seldom true are left out when they are false: a report can hold thousands of these. */
@@ -501,69 +472,71 @@ static void put_monitor(struct writer *w, cJSON *array, const struct wo_card_tra
   wo_json_put(&w->json, object, "evidence", wo__json_id(monitor->evidence));
 }
 
-static void put_process(struct writer *w, cJSON *array, const struct wo_card_process *process) {
+static void put_process(struct writer *w, cJSON *array, const struct wo_event *process) {
+  const double pid = wo_event_number(process, WO_FIELD_PID, 0);
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
-  assert(process->file < w->job->input_count);
-  wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[process->file].path));
-  wo_json_put_known(&w->json, object, "gpu", process->gpu);
-  wo_json_put_known(&w->json, object, "pid", process->pid > 0 ? (int64_t)process->pid : -1);
-  wo_json_put(&w->json, object, "name", process->name.len > 0 ? wo_json_text(&w->json, process->name) : cJSON_CreateNull());
-  wo_json_put_count(&w->json, object, "samples", process->samples);
-  put_figure_bytes(w, object, "peak_bytes", process->peak_bytes);
-  wo_json_put(&w->json, object, "evidence", wo__json_id(process->evidence));
+  wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[process->span.file].path));
+  put_figure(w, object, "gpu", wo_figure_of(process, WO_FIELD_GPU));
+  wo_json_put_maybe(&w->json, object, "pid", pid > 0, (uint64_t)pid);
+  wo_json_put_text(&w->json, object, "name", wo_event_text(process, WO_FIELD_NAME));
+  put_figure(w, object, "samples", wo_figure_of(process, WO_FIELD_SAMPLES));
+  put_figure_bytes(w, object, "peak_bytes", wo_figure_of(process, WO_FIELD_PEAK_BYTES));
+  wo_json_put(&w->json, object, "evidence", wo__json_id(process->id));
 }
 
-static void put_steps_row(struct writer *w, cJSON *array, const struct wo_step_memory *row) {
+static void put_steps_row(struct writer *w, cJSON *array, const struct wo_event *row) {
+  const struct wo_figure slope = wo_figure_of(row, WO_FIELD_SLOPE_BYTES_PER_STEP);
+  const double jump_line = wo_event_number(row, WO_FIELD_JUMP_LINE, 0);
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
-  wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[row->file].path));
-  wo_json_put(&w->json, object, "figure", wo_json_text(&w->json, row->figure));
-  wo_json_put(&w->json, object, "rank", row->rank >= 0 ? cJSON_CreateNumber(row->rank) : cJSON_CreateNull());
-  wo_json_put(&w->json, object, "is_of_last_run", cJSON_CreateBool(row->is_counted));
-  wo_json_put_count(&w->json, object, "prints", row->samples);
-  wo_json_put(&w->json, object, "step_unit",
-              row->step_unit.len > 0 ? wo_json_text(&w->json, row->step_unit) : cJSON_CreateNull());
-  put_figure(w, object, "first_step", row->step_first);
-  put_figure(w, object, "last_step", row->step_last);
-  put_figure(w, object, "peak_step", row->step_peak);
-  put_figure_bytes(w, object, "first_bytes", row->first_bytes);
-  put_figure_bytes(w, object, "last_bytes", row->last_bytes);
-  put_figure_bytes(w, object, "peak_bytes", row->peak_bytes);
-  put_figure_bytes(w, object, "lowest_bytes", row->lowest_bytes);
-  put_slope(w, object, "slope_bytes_per_step", &row->slope_bytes_per_step);
-  put_figure_bytes(w, object, "late_rise_bytes", row->late_rise_bytes);
-  put_figure_bytes(w, object, "jump_bytes", row->jump_bytes);
-  put_figure_bytes(w, object, "jump_from_bytes", row->jump_from_bytes);
-  put_figure(w, object, "jump_step", row->jump_step);
-  wo_json_put(&w->json, object, "jump_line",
-              row->jump_line > 0 ? cJSON_CreateNumber((double)row->jump_line) : cJSON_CreateNull());
-  put_figure_bytes(w, object, "fall_bytes", row->fall_bytes);
-  wo_json_put_count(&w->json, object, "falls", row->falls);
-  wo_json_put_count(&w->json, object, "restarts", row->restarts);
-  wo_json_put_count(&w->json, object, "wraps", row->wraps);
-  wo_json_put_count(&w->json, object, "first_line", row->line_first);
-  wo_json_put_count(&w->json, object, "last_line", row->line_last);
-  wo_json_put(&w->json, object, "evidence", wo__json_id(row->evidence));
+  wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[row->span.file].path));
+  wo_json_put(&w->json, object, "figure", wo_json_text(&w->json, wo_event_text(row, WO_FIELD_NAME)));
+  wo_json_put_known(&w->json, object, "rank", row->rank);
+  wo_json_put_bool(&w->json, object, "is_of_last_run", wo_facts_is_counted(w->job, row));
+  put_figure(w, object, "prints", wo_figure_of(row, WO_FIELD_SAMPLES));
+  wo_json_put_text(&w->json, object, "step_unit", wo_event_text(row, WO_FIELD_STEP_UNIT));
+  put_figure(w, object, "first_step", wo_figure_of(row, WO_FIELD_STEP_FIRST));
+  put_figure(w, object, "last_step", wo_figure_of(row, WO_FIELD_STEP));
+  put_figure(w, object, "peak_step", wo_figure_of(row, WO_FIELD_STEP_PEAK));
+  put_figure_bytes(w, object, "first_bytes", wo_figure_of(row, WO_FIELD_FIRST_BYTES));
+  put_figure_bytes(w, object, "last_bytes", wo_figure_of(row, WO_FIELD_LAST_BYTES));
+  put_figure_bytes(w, object, "peak_bytes", wo_figure_of(row, WO_FIELD_PEAK_BYTES));
+  put_figure_bytes(w, object, "lowest_bytes", wo_figure_of(row, WO_FIELD_LOWEST_BYTES));
+  put_slope(w, object, "slope_bytes_per_step", &slope);
+  put_figure_bytes(w, object, "late_rise_bytes", wo_figure_of(row, WO_FIELD_LATE_RISE_BYTES));
+  put_figure_bytes(w, object, "jump_bytes", wo_figure_of(row, WO_FIELD_JUMP_BYTES));
+  put_figure_bytes(w, object, "jump_from_bytes", wo_figure_of(row, WO_FIELD_JUMP_FROM_BYTES));
+  put_figure(w, object, "jump_step", wo_figure_of(row, WO_FIELD_JUMP_STEP));
+  wo_json_put_maybe(&w->json, object, "jump_line", jump_line > 0, (uint64_t)jump_line);
+  put_figure_bytes(w, object, "fall_bytes", wo_figure_of(row, WO_FIELD_FALL_BYTES));
+  wo_json_put_count(&w->json, object, "falls", (uint64_t)wo_event_number(row, WO_FIELD_FALL_COUNT, 0));
+  put_figure(w, object, "restarts", wo_figure_of(row, WO_FIELD_RESTART_COUNT));
+  put_figure(w, object, "wraps", wo_figure_of(row, WO_FIELD_WRAP_COUNT));
+  put_figure(w, object, "first_line", wo_figure_of(row, WO_FIELD_LINE_FIRST));
+  wo_json_put_count(&w->json, object, "last_line", row->span.line);
+  wo_json_put(&w->json, object, "evidence", wo__json_id(row->id));
 }
 
 static void put_steps(struct writer *w, cJSON *root) {
   cJSON *const array = wo_json_put_array(&w->json, root, "steps");
-  for (size_t i = 0; i < w->report->step_row_count; i++) put_steps_row(w, array, &w->report->steps[i]);
+  for (size_t i = 0; i < w->report->facts.step_count; i++) put_steps_row(w, array, w->report->facts.steps[i]);
 }
 
 static void put_monitors(struct writer *w, cJSON *root) {
+  const struct wo_facts *const facts = &w->report->facts;
   cJSON *const array = wo_json_put_array(&w->json, root, "monitors");
-  for (size_t i = 0; i < w->report->monitor_count; i++) put_monitor(w, array, &w->report->monitors[i]);
+  for (size_t i = 0; i < facts->monitor_count; i++) put_monitor(w, array, &facts->monitors[i]);
   cJSON *const processes = wo_json_put_array(&w->json, root, "gpu_processes");
-  for (size_t i = 0; i < w->report->process_count; i++) put_process(w, processes, &w->report->processes[i]);
+  for (size_t i = 0; i < facts->process_count; i++) put_process(w, processes, facts->processes[i]);
 }
 
 /* ---- Settings ---- */
 
-static void put_setting(struct writer *w, cJSON *array, const struct wo_report_setting *setting) {
+static void put_setting(struct writer *w, cJSON *array, const struct wo_setting *setting) {
+  const struct wo_spelling spelling = wo_spell_setting(setting->event);
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
-  wo_json_put(&w->json, object, "knob", wo_json_text(&w->json, setting->knob));
+  wo_json_put(&w->json, object, "knob", wo_json_text(&w->json, setting->knob->id));
   wo_json_put(&w->json, object, "value", value_item(w, &setting->value));
-  put_spelling(w, object, &setting->spelling);
+  put_spelling(w, object, &spelling);
   wo_json_put(&w->json, object, "evidence", wo__json_id(setting->value.evidence));
   cJSON *const others = wo_json_put_array(&w->json, object, "others");
   for (size_t i = 0; i < setting->other_count; i++) {
@@ -577,7 +550,10 @@ static void put_setting(struct writer *w, cJSON *array, const struct wo_report_s
 
 static void put_settings(struct writer *w, cJSON *root) {
   cJSON *const array = wo_json_put_array(&w->json, root, "settings");
-  for (size_t i = 0; i < w->report->setting_count; i++) put_setting(w, array, &w->report->settings[i]);
+  for (size_t i = 0; i < w->report->facts.setting_count; i++) {
+    const struct wo_setting *const setting = &w->report->facts.settings[i];
+    if (setting->event != NULL) put_setting(w, array, setting);
+  }
 }
 
 /* ---- The whole ---- */
@@ -604,8 +580,7 @@ static void put_report(struct writer *w, cJSON *root) {
   } else {
     wo_json_put(&w->json, root, "ladder", cJSON_CreateNull());
   }
-  cJSON *const facts = wo_json_put_object(&w->json, root, "facts");
-  for (size_t i = 0; i < report->fact_count; i++) put_fact(w, facts, &report->facts[i]);
+  put_facts(w, root);
   put_settings(w, root);
   put_folds(w, root);
   wo_json_put_text(&w->json, root, "resubmit", report->resubmit);

@@ -59,7 +59,7 @@ static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memo
   const struct wo_value contradiction = wo_diagnosis_fact(diagnosis, "oom.contradiction");
   if (contradiction.is_known) {
     add_line(memory, wo_arena_format(diagnosis->arena, "%.*s: the figures are not read as parts of one sum",
-                                     (int)contradiction.text.len, contradiction.text.ptr));
+                                     WO_SHOWN(contradiction.text)));
   }
   if (!tried.is_known || tried.number.lo <= memory->capacity_bytes.hi) return;
   char t[32], c[32];
@@ -145,49 +145,7 @@ static enum wo_status make_folds(const struct wo_diagnosis *diagnosis, struct wo
   return WO_OK;
 }
 
-/* ---- Facts, resubmission ---- */
-
-/* Facts without a value are left out of the report: there are many. */
-static bool has_value(struct wo_value value) {
-  return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
-}
-
-static enum wo_status make_facts(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
-  const struct wo_facts *facts = diagnosis->facts;
-  struct wo_report_fact *rows = wo_arena_array(diagnosis->arena, facts->row_count + facts->setting_count + 1, sizeof *rows);
-  if (!rows) return WO_E_NOMEM;
-  for (size_t i = 0; i < facts->row_count; i++) {
-    if (has_value(facts->rows[i].value))
-      rows[report->fact_count++] = (struct wo_report_fact){facts->rows[i].name, facts->rows[i].value};
-  }
-  for (size_t i = 0; i < facts->setting_count; i++) {
-    const struct wo_setting *setting = &facts->settings[i];
-    if (!setting->event) continue;
-    const struct wo_view id = setting->knob->id;
-    const struct wo_view name = wo_arena_format(diagnosis->arena, "config.%.*s", (int)id.len, id.ptr);
-    rows[report->fact_count++] = (struct wo_report_fact){name, setting->value};
-  }
-  report->facts = rows;
-  return WO_OK;
-}
-
-static enum wo_status make_settings(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
-  const struct wo_facts *const facts = diagnosis->facts;
-  struct wo_report_setting *const rows = wo_arena_array(diagnosis->arena, facts->setting_count + 1, sizeof *rows);
-  if (!rows) return WO_E_NOMEM;
-  for (size_t i = 0; i < facts->setting_count; i++) {
-    const struct wo_setting *const setting = &facts->settings[i];
-    if (!setting->event) continue;
-    rows[report->setting_count++] = (struct wo_report_setting){.knob = setting->knob->id,
-                                                               .value = setting->value,
-                                                               .spelling = wo_spell_setting(setting->event),
-                                                               .others = setting->others,
-                                                               .other_count = setting->other_count,
-                                                               .has_conflict = setting->has_conflict};
-  }
-  report->settings = rows;
-  return WO_OK;
-}
+/* ---- Resubmission ---- */
 
 /* The script that the user submitted: the command that scontrol prints (an absolute path), or a script among the inputs. */
 static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
@@ -197,42 +155,26 @@ static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report
     const struct wo_view command = wo_event_text(event, WO_FIELD_PROGRAM);
     /* A launch line such as "/opt/python3 train.py" is a line of the script. */
     if (event->kind != WO_KIND_JOB_INFO || event->mark == WO_MARK_LAUNCH_LINE || !wo_view_starts(command, "/")) continue;
-    report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)command.len, command.ptr);
+    report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", WO_SHOWN(command));
     return;
   }
   for (size_t i = 0; i < job->input_count; i++) {
     const struct wo_view path = job->inputs[i].path;
     if (!wo_view_is(job->inputs[i].format, "sbatch")) continue;
-    report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)path.len, path.ptr);
+    report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", WO_SHOWN(path));
     return;
   }
 }
 
-/* The report shares the lists that the facts made. */
-static void take_rows(const struct wo_facts *facts, struct wo_report *report) {
-  report->monitors = facts->monitors;
-  report->monitor_count = facts->monitor_count;
-  report->processes = facts->processes;
-  report->process_count = facts->process_count;
-  report->steps = facts->steps;
-  report->step_row_count = facts->step_count;
-  report->ranks = facts->ranks;
-  report->rank_count = facts->rank_count;
-  if (facts->sizes->has_request) report->request = facts->sizes;
-}
-
 /* Findings are made before the line to resubmit with, which is shown only if a fix is proposed. */
 static enum wo_status fill(struct wo_report *report, const struct wo_job *job, const struct wo_pack *pack) {
-  struct wo_facts facts;
-  enum wo_status status = wo_facts_make(job, pack, &report->arena, &facts);
+  const struct wo_facts *const facts = &report->facts;
+  enum wo_status status = wo_facts_make(job, pack, &report->arena, &report->facts);
   if (status != WO_OK) return status;
-  const struct wo_diagnosis diagnosis = {
-      .facts = &facts, .pack = pack, .source = wo_facts_source(&facts), .arena = &report->arena};
-  take_rows(&facts, report);
+  const struct wo_diagnosis diagnosis = {.facts = facts, .pack = pack, .source = wo_facts_source(facts), .arena = &report->arena};
+  if (facts->sizes->has_request) report->request = facts->sizes;
   status = wo_diagnose(&diagnosis, &report->findings, &report->finding_count);
   if (status == WO_OK) status = make_folds(&diagnosis, report);
-  if (status == WO_OK) status = make_facts(&diagnosis, report);
-  if (status == WO_OK) status = make_settings(&diagnosis, report);
   if (status == WO_OK) status = make_ladder(&diagnosis, report);
   report->shortage = wo_shortage_find(&diagnosis);
   make_memory(&diagnosis, report);
@@ -252,23 +194,6 @@ enum wo_status wo_report_make(const struct wo_job *job, const struct wo_pack *pa
   }
   *ret_report = report;
   return WO_OK;
-}
-
-const struct wo_value *wo_report_fact(const struct wo_report *report, const char *name) {
-  for (size_t i = 0; i < report->fact_count; i++) {
-    if (wo_view_is(report->facts[i].name, name) && report->facts[i].value.is_known) return &report->facts[i].value;
-  }
-  return NULL;
-}
-
-double wo_report_number(const struct wo_report *report, const char *name) {
-  const struct wo_value *const value = wo_report_fact(report, name);
-  return value ? value->number.mid : -1;
-}
-
-struct wo_view wo_report_words(const struct wo_report *report, const char *name) {
-  const struct wo_value *const value = wo_report_fact(report, name);
-  return value ? value->text : (struct wo_view){0};
 }
 
 struct wo_report *wo_report_free(struct wo_report *report) {

@@ -65,8 +65,7 @@ static void add_outcome(const struct wo__writer *w, struct wo_text *text) {
 static void write_job(struct wo__writer *w) {
   size_t column = put_input_items(w, 0);
   if (w->story->job_id.len > 0) {
-    wo_text_add(wo__writer_start(w), "job ");
-    wo_text_add_view(&w->scratch, w->story->job_id);
+    wo_text_add(wo__writer_start(w), "job %.*s", WO_SHOWN(w->story->job_id));
     if (w->story->array_task >= 0) wo_text_add(&w->scratch, ", array task %lld", (long long)w->story->array_task);
     column = wo_page_item(&w->page, column, 0, WO_TINT_PLAIN, wo__writer_scratch(w));
   }
@@ -181,10 +180,8 @@ static void write_others(struct wo__writer *w) {
       write_in_full(w, finding->cause->is_failure ? "also" : "note", finding);
       continue;
     }
-    wo_text_add_view(wo__writer_start(w), finding->title);
-    wo_text_add(&w->scratch, " (");
-    wo_text_add_view(&w->scratch, finding->cause->id);
-    wo_text_add(&w->scratch, ", %s)", wo__confidence_name(finding->confidence));
+    wo_text_add(wo__writer_start(w), "%.*s (%.*s, %s)", WO_SHOWN(finding->title), WO_SHOWN(finding->cause->id),
+                wo__confidence_name(finding->confidence));
     wo__put_labelled(w, finding->cause->is_failure ? "also possible:" : "also note:", wo__writer_scratch(w));
   }
 }
@@ -224,8 +221,7 @@ static void write_folds(struct wo__writer *w) {
   }
   for (size_t i = 0; i < report->fold_count; i++) {
     wo_text_add(text, i == 0 ? " (" : ", ");
-    wo_text_add_view(text, report->folds[i].what);
-    wo_text_add(text, " %zu", report->folds[i].count);
+    wo_text_add(text, "%.*s %zu", WO_SHOWN(report->folds[i].what), report->folds[i].count);
   }
   wo_text_add(text, ")");
   if (!w->page.style.is_verbose) wo_text_add(text, "; --verbose shows them");
@@ -241,9 +237,7 @@ static void write_events(struct wo__writer *w, enum wo_role role) {
     if (event->rank != WO_RANK_UNKNOWN) wo_text_add(&w->scratch, "  rank %d", (int)event->rank);
     wo_text_add(&w->scratch, "  ");
     wo_text_add_view(&w->scratch, wo_view_trim(event->text));
-    wo__indent(w, WO__FURTHER);
-    wo_page_flow(&w->page, WO__FURTHER, WO__FURTHER + 2, WO_TINT_PLAIN, wo__writer_scratch(w));
-    wo__end_line(w);
+    wo__put_lines(w, WO__FURTHER, WO__FURTHER + 2, wo__writer_scratch(w));
   }
 }
 
@@ -292,8 +286,7 @@ static void write_notes(struct wo__writer *w) {
     const struct wo_job_input *const input = &job->inputs[i];
     for (size_t n = 0; n < input->note_count; n++) {
       wo__add_path(wo__writer_start(w), input->path);
-      wo_text_add(&w->scratch, ": ");
-      wo_text_add_view(&w->scratch, input->notes[n]);
+      wo_text_add(&w->scratch, ": %.*s", WO_SHOWN(input->notes[n]));
       put_note(w, wo__writer_scratch(w));
     }
     if (!input->is_unreadable || input->note_count > 0) continue;
@@ -310,13 +303,14 @@ static void write_notes(struct wo__writer *w) {
 /* Whether anything follows the diagnosis: an empty line then separates it. */
 static bool has_rest(const struct wo__writer *w) {
   const struct wo_report *const report = w->report;
+  const struct wo_facts *const facts = &report->facts;
   bool has_some = report->finding_count > 1 || report->fold_count > 0 || report->resubmit.len > 0 || w->events->dropped > 0;
   has_some = has_some || wo__has_settings(w);
   for (size_t i = 0; i < report->job->input_count; i++)
     has_some = has_some || report->job->inputs[i].note_count > 0 || report->job->inputs[i].is_unreadable;
   for (size_t i = 0; i < w->events->count && !has_some; i++) has_some = has_role(w, i, WO_ROLE_RECOVERED);
-  for (size_t i = 0; i < report->monitor_count && !has_some; i++) has_some = wo__is_monitor_shown(w, &report->monitors[i]);
-  has_some = has_some || report->process_count > 0 || report->step_row_count > 0 || report->ladder != NULL;
+  for (size_t i = 0; i < facts->monitor_count && !has_some; i++) has_some = wo__is_monitor_shown(w, &facts->monitors[i]);
+  has_some = has_some || facts->process_count > 0 || facts->step_count > 0 || report->ladder != NULL;
   return has_some || wo__has_ranks_or_runs(w);
 }
 

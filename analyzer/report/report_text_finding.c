@@ -185,9 +185,7 @@ void wo__write_quote(const struct wo__writer *w, const struct wo_event *event) {
 void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_finding *finding) {
   const struct wo_view confidence = wo_view_of(wo__confidence_name(finding->confidence));
   const size_t width = w->page.style.width;
-  wo_text_add(wo__writer_start(w), "%s[", tag);
-  wo_text_add_view(&w->scratch, finding->cause->id);
-  wo_text_add(&w->scratch, "]:");
+  wo_text_add(wo__writer_start(w), "%s[%.*s]:", tag, WO_SHOWN(finding->cause->id));
   size_t column = wo_page_flow(&w->page, 0, WO__INDENT, WO_TINT_ERROR, wo__writer_scratch(w));
   wo__indent(w, 1);
   column = wo_page_flow(&w->page, column + 1, WO__INDENT, WO_TINT_STRONG, finding->title);
@@ -249,8 +247,7 @@ static void write_change(struct wo__writer *w, size_t indent, const struct wo_fi
   struct wo_text *text = wo__writer_start(w);
   wo_spelling_add(text, &change->spelling);
   if (change->spelling.key.len == 0) {
-    wo_text_add_view(text, change->knob);
-    wo_text_add(text, "=");
+    wo_text_add(text, "%.*s=", WO_SHOWN(change->knob));
     wo__add_value(text, &change->to);
   }
   wo__indent(w, indent);
@@ -276,32 +273,14 @@ static void add_cost(struct wo_text *text, const char *what, struct wo_view cost
   wo_text_add_view(text, wo_view_is(cost, "none") ? WO_VIEW("unchanged") : cost);
 }
 
-/* A line below the title of a fix, wrapped a little further in. Nothing for an empty text. */
-static void put_indented(const struct wo__writer *w, size_t indent, struct wo_view text) {
-  if (text.len == 0) return;
-  wo__indent(w, indent);
-  wo_page_flow(&w->page, indent, indent + 2, WO_TINT_PLAIN, text);
-  wo__end_line(w);
-}
-
 /* The meaning of a fact, from the list of facts; the name itself for settings. */
 static void add_meaning(struct wo_text *text, struct wo_view name) {
-  static const struct {
-    const char *name;
-    const char *meaning;
-  } rows[] = {
-#define WO_FACT(name, unit, meaning) {name, meaning},
-#include "rules/language/facts.def"
-#undef WO_FACT
-  };
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    if (!wo_view_is(name, rows[i].name)) continue;
-    wo_text_add(text, "%.*s (", (int)strcspn(rows[i].meaning, ":;"), rows[i].meaning);
+  const struct wo_fact *const fact = wo_fact_find(name);
+  if (fact != NULL) {
+    wo_text_add(text, "%.*s (%.*s)", (int)strcspn(fact->meaning, ":;"), fact->meaning, WO_SHOWN(name));
+  } else {
     wo_text_add_view(text, name);
-    wo_text_add(text, ")");
-    return;
   }
-  wo_text_add_view(text, name);
 }
 
 /* The facts that are missing to compute the saving of a fix. */
@@ -312,7 +291,7 @@ static void write_needs(struct wo__writer *w, size_t indent, const struct wo_fin
     if (i > 0) wo_text_add(&w->scratch, ", ");
     add_meaning(&w->scratch, fix->needs[i]);
   }
-  put_indented(w, indent, wo__writer_scratch(w));
+  wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
 }
 
 /* "enough alone: needs 1.2 GiB, frees 2.1 to 3.4 GiB, leaves 0.9 to 2.2 GiB: ...": the memory that a fix frees, compared with
@@ -330,7 +309,7 @@ static void write_saves(struct wo__writer *w, size_t indent, const struct wo_fin
     add_range(&w->scratch, fix->shortage_bytes);
   }
   if (!fix->has_saves) {
-    put_indented(w, indent, wo__writer_scratch(w));
+    wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
     return;
   }
   wo_text_add(&w->scratch, "%sfrees ", w->scratch.len > 0 ? ", " : "");
@@ -345,7 +324,7 @@ static void write_saves(struct wo__writer *w, size_t indent, const struct wo_fin
   }
   if (fix->saves_formula.len > 0) wo_text_add(&w->scratch, ": ");
   wo_text_add_view(&w->scratch, fix->saves_formula);
-  put_indented(w, indent, wo__writer_scratch(w));
+  wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
 }
 
 /* One proposal: title, lines to paste, saving, cost, notes. The settings and the commands follow each other without a gap,
@@ -367,11 +346,10 @@ static void write_fix(struct wo__writer *w, const struct wo_finding_fix *fix, si
   add_cost(text, "speed", fix->cost_speed);
   add_cost(text, "results", fix->cost_accuracy);
   add_cost(text, "effort", fix->cost_effort);
-  put_indented(w, indent, wo__writer_scratch(w));
+  wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
   for (size_t i = 0; i < fix->note_count; i++) {
-    wo_text_add(wo__writer_start(w), "note: ");
-    wo_text_add_view(&w->scratch, fix->notes[i]);
-    put_indented(w, indent, wo__writer_scratch(w));
+    wo_text_add(wo__writer_start(w), "note: %.*s", WO_SHOWN(fix->notes[i]));
+    wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
   }
 }
 

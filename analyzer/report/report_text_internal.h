@@ -47,6 +47,10 @@ size_t wo__put_label(const struct wo__writer *w, enum wo_tint tint, const char *
 void wo__put_labelled(const struct wo__writer *w, const char *label, struct wo_view text);
 void wo__put_paragraph(const struct wo__writer *w, struct wo_view text);
 
+/* Writes a text, wrapped, as lines of their own: the first after `indent` blanks, further ones after `hanging`. Nothing for an
+ * empty text. */
+void wo__put_lines(const struct wo__writer *w, size_t indent, size_t hanging, struct wo_view text);
+
 /* ---- Parts ---- */
 
 /* Writes "  --> file:line  rank 3  host  GPU 1  phase  user-file:line" of an event / its text, quoted behind a gutter. */

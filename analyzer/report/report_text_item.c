@@ -108,9 +108,13 @@ void wo__put_labelled(const struct wo__writer *w, const char *label, struct wo_v
   wo__end_line(w);
 }
 
-void wo__put_paragraph(const struct wo__writer *w, struct wo_view text) {
+void wo__put_lines(const struct wo__writer *w, size_t indent, size_t hanging, struct wo_view text) {
   if (text.len == 0) return;
-  wo__indent(w, WO__INDENT);
-  wo_page_flow(&w->page, WO__INDENT, WO__INDENT, WO_TINT_PLAIN, text);
+  wo__indent(w, indent);
+  wo_page_flow(&w->page, indent, hanging, WO_TINT_PLAIN, text);
   wo__end_line(w);
+}
+
+void wo__put_paragraph(const struct wo__writer *w, struct wo_view text) {
+  wo__put_lines(w, WO__INDENT, WO__INDENT, text);
 }

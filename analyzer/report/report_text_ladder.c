@@ -26,11 +26,10 @@ static void write_base(struct wo__writer *w, const struct wo_ladder *ladder) {
   wo__put_labelled(w, "ladder:", wo__writer_scratch(w));
 }
 
-static void put_further(struct wo__writer *w, struct wo_view text) {
+/* A line below the first one. */
+static void put_further(const struct wo__writer *w) {
   const size_t indent = WO__INDENT + sizeof "ladder:";
-  wo__indent(w, indent);
-  wo_page_flow(&w->page, indent, indent + 2, WO_TINT_PLAIN, text);
-  wo__end_line(w);
+  wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
 }
 
 /* "16 times as many tokens in one pass as the run that fits: 8 x 2048 = 16384, not 1 x 1024 = 1024". */
@@ -42,7 +41,7 @@ static void write_failed(struct wo__writer *w, const struct wo_ladder_base *base
               "the run that failed has %.3g times the tokens in one pass: %.0f x %.0f = %.0f, not %.0f x %.0f = %.0f",
               failed / own, base->failed_micro_batch, base->failed_seq_len, failed, base->run.micro_batch, base->run.seq_len,
               own);
-  put_further(w, wo__writer_scratch(w));
+  put_further(w);
 }
 
 /* "micro-batch 3 x length 1024, accumulation 21 (252 samples for an update, not 256): 34.6 to 88.5 GiB, tight". */
@@ -56,7 +55,7 @@ static void write_rung(struct wo__writer *w, const struct wo_ladder *ladder, con
     wo_text_add(text, " (%.0f samples for an update, not %.0f)", rung->global_batch, ladder->base.global_batch);
   }
   wo_text_add(text, ": %.1f to %.1f GiB, %s", rung->peak_bytes.lo / WO_GIB, rung->peak_bytes.hi / WO_GIB, words[rung->verdict]);
-  put_further(w, wo__writer_scratch(w));
+  put_further(w);
 }
 
 /* The bounds in words and numbers, so that they can be checked. */
@@ -74,7 +73,7 @@ static void write_formula(struct wo__writer *w, const struct wo_ladder *ladder) 
   if (base->run.least_bytes_per_token > 0) wo_text_add(text, ", or the memory that one pass surely holds");
   wo_text_add(text, "; safe leaves %s free. One short run with the next step narrows it",
               wo_units_bytes_text(ladder->margin_bytes, margin, sizeof margin));
-  put_further(w, wo__writer_scratch(w));
+  put_further(w);
 }
 
 /* The step to take: the largest that is safe, or the smallest that may fit. Steps in length are no safer than the first. */
@@ -89,7 +88,7 @@ static void write_choice(struct wo__writer *w, const struct wo_ladder *ladder) {
   struct wo_text *const text = wo__writer_start(w);
   wo_text_add(text, safe ? "largest safe step: " : choice ? "no step surely fits; try first: " : "no step fits: stay");
   if (choice) add_settings(text, choice->micro_batch, choice->seq_len);
-  put_further(w, wo__writer_scratch(w));
+  put_further(w);
 }
 
 void wo__write_ladder(struct wo__writer *w) {

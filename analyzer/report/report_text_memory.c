@@ -165,12 +165,9 @@ static void put_reading(const struct wo_page *page, const struct wo_sizes *sizes
   struct wo_text text = {0};
   char size[32];
   wo_text_add(&text, "%s: %s = ", index == 0 ? "the request" : "or", wo_units_bytes_text(sizes->request.mid, size, sizeof size));
-  wo_text_add_view(&text, reading->formula);
-  wo_text_add(&text, ": ");
-  wo_text_add_view(&text, reading->meaning);
+  wo_text_add(&text, "%.*s: %.*s", WO_SHOWN(reading->formula), WO_SHOWN(reading->meaning));
   for (size_t i = 0; i < reading->assumed_count; i++) {
-    wo_text_add(&text, "; ");
-    wo_text_add_view(&text, reading->assumed[i]);
+    wo_text_add(&text, "; %.*s", WO_SHOWN(reading->assumed[i]));
   }
   if (!reading->is_specific) wo_text_add(&text, "; powers of two alone, which coincide easily");
   if (index == 0 && sizes->match_count > 1) wo_text_add(&text, "; one of %zu readings that fit", sizes->match_count);

@@ -80,8 +80,8 @@ static void add_trend(struct wo_text *text, const struct wo_card_trace *monitor)
  * misses short peaks: its peak never refutes a message. */
 static void write_cards(struct wo__writer *w) {
   bool is_first = true;
-  for (size_t i = 0; i < w->report->monitor_count; i++) {
-    const struct wo_card_trace *const monitor = &w->report->monitors[i];
+  for (size_t i = 0; i < w->report->facts.monitor_count; i++) {
+    const struct wo_card_trace *const monitor = &w->report->facts.monitors[i];
     if (!wo__is_monitor_shown(w, monitor)) continue;
     struct wo_text *const text = wo__writer_start(w);
     wo_text_add(text, "GPU %d in ", (int)monitor->gpu);
@@ -101,32 +101,34 @@ static void write_cards(struct wo__writer *w) {
 }
 
 /* "python (pid 4711, GPU 0) 20.00 GiB". */
-static void add_process(struct wo_text *text, const struct wo_card_process *process) {
+static void add_process(struct wo_text *text, const struct wo_event *process) {
+  const struct wo_view name = wo_event_text(process, WO_FIELD_NAME);
+  const double pid = wo_event_number(process, WO_FIELD_PID, 0);
+  const double gpu = wo_event_number(process, WO_FIELD_GPU, -1);
+  const struct wo_field *const peak = wo_event_field(process, WO_FIELD_PEAK_BYTES);
   char size[32];
-  wo_text_add_view(text, process->name.len > 0 ? process->name : WO_VIEW("a process"));
-  if (process->pid > 0) wo_text_add(text, " (pid %llu", (unsigned long long)process->pid);
-  if (process->gpu >= 0) wo_text_add(text, "%sGPU %d", process->pid > 0 ? ", " : " (", (int)process->gpu);
-  if (process->pid > 0 || process->gpu >= 0) wo_text_add(text, ")");
-  if (process->peak_bytes.is_known) {
-    wo_text_add(text, " %s", wo_units_bytes_text(process->peak_bytes.value.mid, size, sizeof size));
-  }
+  wo_text_add_view(text, name.len > 0 ? name : WO_VIEW("a process"));
+  if (pid > 0) wo_text_add(text, " (pid %.0f", pid);
+  if (gpu >= 0) wo_text_add(text, "%sGPU %.0f", pid > 0 ? ", " : " (", gpu);
+  if (pid > 0 || gpu >= 0) wo_text_add(text, ")");
+  if (peak != NULL) wo_text_add(text, " %s", wo_units_bytes_text(peak->number.mid, size, sizeof size));
 }
 
 /* "processes in pmon.txt: python (pid 4711, GPU 0) 20.00 GiB; and 3 more". The report lists the largest of a file first. */
 static void write_processes(struct wo__writer *w) {
   const struct wo_report *const report = w->report;
-  for (size_t i = 0; i < report->process_count;) {
-    const uint32_t file = report->processes[i].file;
+  for (size_t i = 0; i < report->facts.process_count;) {
+    const uint32_t file = report->facts.processes[i]->span.file;
     const bool is_log = wo_view_is(report->job->inputs[file].format, "log");
     struct wo_text *const text = wo__writer_start(w);
     size_t named = 0;
     wo_text_add(text, "processes in ");
     wo__add_path(text, report->job->inputs[file].path);
     wo_text_add(text, ": ");
-    for (; i < report->process_count && report->processes[i].file == file; i++, named++) {
+    for (; i < report->facts.process_count && report->facts.processes[i]->span.file == file; i++, named++) {
       if (named >= PROCESSES_NAMED) continue;
       if (named > 0) wo_text_add(text, "; ");
-      add_process(text, &report->processes[i]);
+      add_process(text, report->facts.processes[i]);
     }
     if (named > PROCESSES_NAMED) wo_text_add(text, "; and %zu more", named - PROCESSES_NAMED);
     if (!is_log || w->page.style.is_verbose) wo__put_labelled(w, "trace:", wo__writer_scratch(w));

@@ -10,14 +10,14 @@ enum { RUNS_NAMED = 5, RANKS_NAMED = 8 };
 
 static size_t count_status(const struct wo_report *report, enum wo_rank_status status) {
   size_t count = 0;
-  for (size_t i = 0; i < report->rank_count; i++) count += report->ranks[i].status == status;
+  for (size_t i = 0; i < report->facts.rank_count; i++) count += report->facts.ranks[i].status == status;
   return count;
 }
 
 /* Whether the failure has a rank, and the table has more ranks. */
 static bool has_first_rank(const struct wo__writer *w) {
   const struct wo_event *const failure = wo_event_get(w->events, w->story->failure);
-  return failure != NULL && failure->rank != WO_RANK_UNKNOWN && w->report->rank_count > 1 &&
+  return failure != NULL && failure->rank != WO_RANK_UNKNOWN && w->report->facts.rank_count > 1 &&
          count_status(w->report, WO_RANK_FAILED) > 0;
 }
 
@@ -66,9 +66,9 @@ static void add_silent(const struct wo_report *report, struct wo_text *text) {
     wo_text_add(text, "%s", silent == 1 ? "; rank" : "; ranks");
   }
   size_t named = 0;
-  for (size_t i = 0; i < report->rank_count && silent <= RANKS_NAMED; i++) {
-    if (report->ranks[i].status != WO_RANK_SILENT) continue;
-    wo_text_add(text, "%s%d", named++ > 0 ? ", " : " ", (int)report->ranks[i].rank);
+  for (size_t i = 0; i < report->facts.rank_count && silent <= RANKS_NAMED; i++) {
+    if (report->facts.ranks[i].status != WO_RANK_SILENT) continue;
+    wo_text_add(text, "%s%d", named++ > 0 ? ", " : " ", (int)report->facts.ranks[i].rank);
   }
   wo_text_add(text, "%s", silent == 1 ? " reports no failure of its own" : " report no failure of their own");
 }
@@ -94,8 +94,7 @@ void wo__write_ranks(struct wo__writer *w) {
 /* "1 out of GPU memory at step 149 (line 40)". */
 static void add_run(const struct wo__writer *w, struct wo_text *text, const struct wo_run *run, size_t number) {
   const struct wo_event *const failure = wo_event_get(w->events, run->failure);
-  wo_text_add(text, "%zu ", number);
-  wo_text_add(text, "%s",
+  wo_text_add(text, "%zu %s", number,
               failure == NULL && run->outcome == WO_OUTCOME_UNKNOWN ? "without an end" : wo_outcome_text(run->outcome));
   if (run->step_last >= 0) wo_text_add(text, " at step %lld", (long long)run->step_last);
   if (failure == NULL) return;
@@ -106,15 +105,14 @@ static void add_run(const struct wo__writer *w, struct wo_text *text, const stru
 
 /* Whether all runs fail the same way, and whether they get further. */
 static void add_verdict(const struct wo__writer *w, struct wo_text *text) {
-  const struct wo_value *const same = wo_report_fact(w->report, "restart.is_same_root");
-  const struct wo_value *const progress = wo_report_fact(w->report, "restart.progress_steps");
-  if (same == NULL || same->truth != WO_TRUE) return;
+  const struct wo_value progress = wo_facts_get(&w->report->facts, WO_VIEW("restart.progress_steps"));
+  if (wo_facts_get(&w->report->facts, WO_VIEW("restart.is_same_root")).truth != WO_TRUE) return;
   wo_text_add(text, "; the same failure each time");
-  if (progress == NULL) return;
-  if (progress->number.mid <= 0) {
+  if (!progress.is_known) return;
+  if (progress.number.mid <= 0) {
     wo_text_add(text, ", no progress: restarting does not help");
   } else {
-    wo_text_add(text, ", %.0f steps further", progress->number.mid);
+    wo_text_add(text, ", %.0f steps further", progress.number.mid);
   }
 }
 

@@ -1,13 +1,13 @@
 /* Settings in the text report that the job's files set differently: a reader who changed a file without effect learns why. */
 #include "analyzer/report/report_text_internal.h"
 
-static bool is_shown(const struct wo__writer *w, const struct wo_report_setting *setting) {
-  return setting->has_conflict || w->page.style.is_verbose;
+static bool is_shown(const struct wo__writer *w, const struct wo_setting *setting) {
+  return setting->event != NULL && (setting->has_conflict || w->page.style.is_verbose);
 }
 
 bool wo__has_settings(const struct wo__writer *w) {
-  for (size_t i = 0; i < w->report->setting_count; i++) {
-    if (is_shown(w, &w->report->settings[i])) return true;
+  for (size_t i = 0; i < w->report->facts.setting_count; i++) {
+    if (is_shown(w, &w->report->facts.settings[i])) return true;
   }
   return false;
 }
@@ -25,10 +25,9 @@ static void add_origin(const struct wo__writer *w, struct wo_text *text, const s
   wo_text_add(text, ")");
 }
 
-static void write_setting(struct wo__writer *w, const struct wo_report_setting *setting) {
+static void write_setting(struct wo__writer *w, const struct wo_setting *setting) {
   struct wo_text *const text = wo__writer_start(w);
-  wo_text_add_view(text, setting->knob);
-  wo_text_add(text, " ");
+  wo_text_add(text, "%.*s ", WO_SHOWN(setting->knob->id));
   wo__add_value(text, &setting->value);
   add_origin(w, text, &setting->value, true);
   const char *lead = " over ";
@@ -38,15 +37,14 @@ static void write_setting(struct wo__writer *w, const struct wo_report_setting *
     wo_text_add(text, "%s", lead);
     wo__add_value(text, &other->value);
     add_origin(w, text, &other->value, w->page.style.is_verbose);
-    wo_text_add(text, ": ");
-    wo_text_add_view(text, other->why_not);
+    wo_text_add(text, ": %.*s", WO_SHOWN(other->why_not));
     lead = "; over ";
   }
   wo__put_labelled(w, "setting:", wo__writer_scratch(w));
 }
 
 void wo__write_settings(struct wo__writer *w) {
-  for (size_t i = 0; i < w->report->setting_count; i++) {
-    if (is_shown(w, &w->report->settings[i])) write_setting(w, &w->report->settings[i]);
+  for (size_t i = 0; i < w->report->facts.setting_count; i++) {
+    if (is_shown(w, &w->report->facts.settings[i])) write_setting(w, &w->report->facts.settings[i]);
   }
 }

@@ -23,40 +23,45 @@ static const char *name_of(struct wo_view figure) {
   return "memory";
 }
 
-static bool has_jump(const struct wo_step_memory *row) {
-  return row->jump_bytes.is_known && row->spread_bytes.is_known &&
-         row->jump_bytes.value.mid >= JUMP_SHARE * row->spread_bytes.value.mid &&
-         row->jump_bytes.value.mid > 2 * FLAT_SHARE * row->peak_bytes.value.mid;
+static double number_of(const struct wo_event *row, enum wo_field_id id) {
+  return wo_event_number(row, id, 0);
+}
+
+static bool has_jump(const struct wo_event *row) {
+  const double jump = number_of(row, WO_FIELD_JUMP_BYTES);
+  return jump > 2 * FLAT_SHARE * number_of(row, WO_FIELD_PEAK_BYTES) &&
+         jump >= JUMP_SHARE * number_of(row, WO_FIELD_SPREAD_BYTES);
 }
 
 /* A rise that ends before the middle is the start of the job. */
-static bool is_rising(const struct wo_step_memory *row) {
-  const bool is_start = row->late_rise_bytes.is_known && row->late_rise_bytes.value.mid <= 0;
-  return row->slope_bytes_per_step.is_known && row->slope_bytes_per_step.value.lo > 0 && !is_start;
+static bool is_rising(const struct wo_event *row) {
+  const bool is_start = wo_event_number(row, WO_FIELD_LATE_RISE_BYTES, 1) <= 0;
+  return wo_figure_of(row, WO_FIELD_SLOPE_BYTES_PER_STEP).value.lo > 0 && !is_start;
 }
 
 /* "rising by 12.00 MiB a step (95 %: 11.90 MiB to 12.10 MiB)", "flat", "up by 9.00 GiB at step 1210 (log:2411)". */
-static void add_course(struct wo_text *text, const struct wo_step_memory *row, struct wo_view path) {
-  const struct wo_figure *const slope = &row->slope_bytes_per_step;
-  const bool is_peak = wo_view_starts(row->figure, "peak_");
-  if (row->spread_bytes.is_known && row->spread_bytes.value.mid <= FLAT_SHARE * row->peak_bytes.value.mid) {
+static void add_course(struct wo_text *text, const struct wo_event *row, struct wo_view path) {
+  const struct wo_interval slope = wo_figure_of(row, WO_FIELD_SLOPE_BYTES_PER_STEP).value;
+  const struct wo_view unit = wo_event_text(row, WO_FIELD_STEP_UNIT);
+  const double jump_step = wo_event_number(row, WO_FIELD_JUMP_STEP, -1);
+  const double flat_bytes = FLAT_SHARE * number_of(row, WO_FIELD_PEAK_BYTES);
+  const bool is_peak = wo_view_starts(wo_event_text(row, WO_FIELD_NAME), "peak_");
+  if (wo_event_field(row, WO_FIELD_SPREAD_BYTES) && number_of(row, WO_FIELD_SPREAD_BYTES) <= flat_bytes) {
     wo_text_add(text, ", flat");
   } else if (has_jump(row)) {
     wo_text_add(text, ", up by ");
-    add_bytes(text, row->jump_bytes.value.mid);
-    if (row->jump_step.is_known)
-      wo_text_add(text, " at %.*s %.0f", (int)row->step_unit.len, row->step_unit.ptr, row->jump_step.value.mid);
+    add_bytes(text, number_of(row, WO_FIELD_JUMP_BYTES));
+    if (jump_step >= 0) wo_text_add(text, " at %.*s %.0f", WO_SHOWN(unit), jump_step);
     wo_text_add(text, " (");
     wo__add_path(text, path);
-    wo_text_add(text, ":%llu)", (unsigned long long)row->jump_line);
+    wo_text_add(text, ":%.0f)", number_of(row, WO_FIELD_JUMP_LINE));
   } else if (!is_peak && is_rising(row)) {
     wo_text_add(text, ", rising by ");
-    add_bytes(text, slope->value.mid);
-    wo_text_add(text, row->step_unit.len > 0 ? " a %.*s (95 %%: " : " a print%.*s (95 %%: ", (int)row->step_unit.len,
-                row->step_unit.ptr);
-    add_bytes(text, slope->value.lo);
+    add_bytes(text, slope.mid);
+    wo_text_add(text, unit.len > 0 ? " a %.*s (95 %%: " : " a print%.*s (95 %%: ", WO_SHOWN(unit));
+    add_bytes(text, slope.lo);
     wo_text_add(text, " to ");
-    add_bytes(text, slope->value.hi);
+    add_bytes(text, slope.hi);
     wo_text_add(text, ")");
   } else if (!is_peak) {
     wo_text_add(text, ", no steady rise");
@@ -67,27 +72,31 @@ static void add_course(struct wo_text *text, const struct wo_step_memory *row, s
 void wo__write_steps(struct wo__writer *w) {
   const struct wo_report *const report = w->report;
   const double capacity = report->has_memory ? report->memory.capacity_bytes.mid : 0;
-  const struct wo_step_memory *const row = wo_step_memory_lead(report->job, report->steps, report->step_row_count, capacity);
+  const struct wo_event *const row = wo_step_memory_lead(&report->facts, capacity);
   if (row == NULL) return;
-  const struct wo_view path = report->job->inputs[row->file].path;
-  const bool has_steps = row->step_first.is_known && row->step_last.is_known && row->wraps == 0;
+  const struct wo_view path = report->job->inputs[row->span.file].path;
+  const struct wo_view unit = wo_event_text(row, WO_FIELD_STEP_UNIT);
+  const double first_step = wo_event_number(row, WO_FIELD_STEP_FIRST, -1), last_step = wo_event_number(row, WO_FIELD_STEP, -1);
+  const double first = number_of(row, WO_FIELD_FIRST_BYTES), last = number_of(row, WO_FIELD_LAST_BYTES);
+  const double peak = number_of(row, WO_FIELD_PEAK_BYTES);
+  const bool has_steps = first_step >= 0 && last_step >= 0 && number_of(row, WO_FIELD_WRAP_COUNT) == 0;
   struct wo_text *const text = wo__writer_start(w);
   if (row->rank >= 0) wo_text_add(text, "rank %d: ", (int)row->rank);
-  wo_text_add(text, "%s ", name_of(row->figure));
-  add_bytes(text, row->first_bytes.value.mid);
-  if (has_steps) wo_text_add(text, " at %.*s %.0f", (int)row->step_unit.len, row->step_unit.ptr, row->step_first.value.mid);
+  wo_text_add(text, "%s ", name_of(wo_event_text(row, WO_FIELD_NAME)));
+  add_bytes(text, first);
+  if (has_steps) wo_text_add(text, " at %.*s %.0f", WO_SHOWN(unit), first_step);
   wo_text_add(text, ", ");
-  add_bytes(text, row->last_bytes.value.mid);
-  if (has_steps) wo_text_add(text, " at %.0f", row->step_last.value.mid);
-  if (row->peak_bytes.value.mid > row->last_bytes.value.mid && row->peak_bytes.value.mid > row->first_bytes.value.mid) {
+  add_bytes(text, last);
+  if (has_steps) wo_text_add(text, " at %.0f", last_step);
+  if (peak > last && peak > first) {
     wo_text_add(text, ", highest ");
-    add_bytes(text, row->peak_bytes.value.mid);
+    add_bytes(text, peak);
   }
   add_course(text, row, path);
   wo_text_add(text, ", ");
-  wo__add_counted(text, row->samples, "print", "prints");
+  wo__add_counted(text, (uint64_t)number_of(row, WO_FIELD_SAMPLES), "print", "prints");
   wo_text_add(text, " (");
   wo__add_path(text, path);
-  wo_text_add(text, ":%llu to %llu)", (unsigned long long)row->line_first, (unsigned long long)row->line_last);
+  wo_text_add(text, ":%.0f to %llu)", number_of(row, WO_FIELD_LINE_FIRST), (unsigned long long)row->span.line);
   wo__put_labelled(w, "steps:", wo__writer_scratch(w));
 }

@@ -3,41 +3,18 @@
 #include "analyzer/story/story_internal.h"
 
 enum wo_outcome wo__outcome_of(const struct wo_event *event) {
-  switch (event->kind) {
-  case WO_KIND_TIME_LIMIT:
-    return WO_OUTCOME_TIME_LIMIT;
-  case WO_KIND_CANCELLED:
-    return WO_OUTCOME_CANCELLED;
-  case WO_KIND_PREEMPTED:
-    return WO_OUTCOME_PREEMPTED;
-  case WO_KIND_NODE_FAIL:
-    return WO_OUTCOME_NODE_FAIL;
-  case WO_KIND_LAUNCH_FAIL:
-    return WO_OUTCOME_OTHER;
-  case WO_KIND_SEGFAULT:
-    return WO_OUTCOME_SEGFAULT;
-  case WO_KIND_NCCL_TIMEOUT:
-    return WO_OUTCOME_NCCL;
-  case WO_KIND_DISK:
-    return WO_OUTCOME_DISK;
-  case WO_KIND_XID:
-  case WO_KIND_HARDWARE:
-    return WO_OUTCOME_HARDWARE;
-  default:
-    break;
-  }
-  switch (wo_kind_class(event->kind)) {
-  case WO_CLASS_GPU_MEMORY:
-    return WO_OUTCOME_GPU_OOM;
-  case WO_CLASS_HOST_MEMORY:
-    return WO_OUTCOME_HOST_OOM;
-  case WO_CLASS_PROGRAM:
-    return WO_OUTCOME_PROGRAM_ERROR;
-  case WO_CLASS_EXIT:
-    return WO_OUTCOME_OTHER;
-  default:
-    return WO_OUTCOME_UNKNOWN;
-  }
+  static const enum wo_outcome of_kinds[WO_KIND_COUNT_] = {
+      [WO_KIND_TIME_LIMIT] = WO_OUTCOME_TIME_LIMIT, [WO_KIND_CANCELLED] = WO_OUTCOME_CANCELLED,
+      [WO_KIND_PREEMPTED] = WO_OUTCOME_PREEMPTED,   [WO_KIND_NODE_FAIL] = WO_OUTCOME_NODE_FAIL,
+      [WO_KIND_LAUNCH_FAIL] = WO_OUTCOME_OTHER,     [WO_KIND_SEGFAULT] = WO_OUTCOME_SEGFAULT,
+      [WO_KIND_NCCL_TIMEOUT] = WO_OUTCOME_NCCL,     [WO_KIND_DISK] = WO_OUTCOME_DISK,
+      [WO_KIND_XID] = WO_OUTCOME_HARDWARE,          [WO_KIND_HARDWARE] = WO_OUTCOME_HARDWARE};
+  static const enum wo_outcome of_classes[WO_CLASS_CONTEXT + 1] = {[WO_CLASS_GPU_MEMORY] = WO_OUTCOME_GPU_OOM,
+                                                                   [WO_CLASS_HOST_MEMORY] = WO_OUTCOME_HOST_OOM,
+                                                                   [WO_CLASS_PROGRAM] = WO_OUTCOME_PROGRAM_ERROR,
+                                                                   [WO_CLASS_EXIT] = WO_OUTCOME_OTHER};
+  const enum wo_outcome of_kind = of_kinds[event->kind];
+  return of_kind != WO_OUTCOME_UNKNOWN ? of_kind : of_classes[wo_kind_class(event->kind)];
 }
 
 /* A SIGKILL without a word about memory, which a cancellation or a time limit explains as well. */
@@ -79,22 +56,12 @@ static bool is_frame(const struct wo_job *job, const struct wo_event *event) {
 }
 
 enum wo__claim wo__claim_of(const struct wo_event *event) {
-  switch (wo_kind_class(event->kind)) {
-  case WO_CLASS_GPU_MEMORY:
-    return WO__CLAIM_MEMORY;
-  case WO_CLASS_HOST_MEMORY:
-    return is_weak_kill(event) ? WO__CLAIM_PROGRAM : WO__CLAIM_MEMORY;
-  case WO_CLASS_ENDING:
-    return event->kind == WO_KIND_CANCELLED ? WO__CLAIM_CANCELLED : WO__CLAIM_ENDING;
-  case WO_CLASS_HARDWARE:
-    return WO__CLAIM_ENDING;
-  case WO_CLASS_PROGRAM:
-    return event->kind == WO_KIND_NCCL_TIMEOUT ? WO__CLAIM_NCCL : WO__CLAIM_PROGRAM;
-  case WO_CLASS_EXIT:
-    return WO__CLAIM_EXIT;
-  default:
-    return WO__CLAIM_NONE;
-  }
+  static const enum wo__claim of_classes[WO_CLASS_CONTEXT + 1] = {
+      [WO_CLASS_GPU_MEMORY] = WO__CLAIM_MEMORY, [WO_CLASS_HOST_MEMORY] = WO__CLAIM_MEMORY, [WO_CLASS_ENDING] = WO__CLAIM_ENDING,
+      [WO_CLASS_HARDWARE] = WO__CLAIM_ENDING,   [WO_CLASS_PROGRAM] = WO__CLAIM_PROGRAM,    [WO_CLASS_EXIT] = WO__CLAIM_EXIT};
+  if (is_weak_kill(event)) return WO__CLAIM_PROGRAM;
+  if (event->kind == WO_KIND_CANCELLED) return WO__CLAIM_CANCELLED;
+  return event->kind == WO_KIND_NCCL_TIMEOUT ? WO__CLAIM_NCCL : of_classes[wo_kind_class(event->kind)];
 }
 
 /* Opens the candidates, except memory failures after which the program went on. */

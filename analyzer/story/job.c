@@ -123,7 +123,7 @@ static void note_unsearched(struct wo_job *job, struct wo_job_input *row, const 
                 i > 0             ? ", %llu for %.*s"
                 : one->lines == 1 ? "%llu line was too long to search for %.*s"
                                   : "%llu lines were too long to search for %.*s",
-                (unsigned long long)one->lines, (int)one->pattern->id.len, one->pattern->id.ptr);
+                (unsigned long long)one->lines, WO_SHOWN(one->pattern->id));
   }
   if (summary->unsearched_others > 0)
     wo_text_add(&text, ", %llu for other patterns", (unsigned long long)summary->unsearched_others);

@@ -26,9 +26,7 @@ static bool has_launcher(const struct wo_job *job) {
   wo_each_event (event, &job->events) {
     if (event->kind == WO_KIND_ELASTIC || is_spawned(event)) return true;
     if (event->kind == WO_KIND_CONFIG && wo_view_is(wo_event_text(event, WO_FIELD_KNOB), "n_gpus")) return true;
-    for (size_t k = 0; k < sizeof launchers / sizeof launchers[0]; k++) {
-      if (wo_view_has(wo_event_text(event, WO_FIELD_PROGRAM), launchers[k])) return true;
-    }
+    if (WO_VIEW_ANY(wo_event_text(event, WO_FIELD_PROGRAM), wo_view_has, launchers)) return true;
   }
   return false;
 }

@@ -70,13 +70,8 @@ static bool is_end(const struct wo_event *event) {
 static bool is_answer_to_signal(const struct wo_event *traceback) {
   static const char *const exceptions[] = {"KeyboardInterrupt", "SignalException", "SignalHandler"};
   static const char *const messages[] = {"killed by signal", "eceived signal", "eceived SIG", "got signal", "SIGTERM", "SIGUSR"};
-  for (size_t i = 0; i < sizeof exceptions / sizeof exceptions[0]; i++) {
-    if (wo_view_has(wo_event_text(traceback, WO_FIELD_EXCEPTION), exceptions[i])) return true;
-  }
-  for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
-    if (wo_view_has(wo_event_text(traceback, WO_FIELD_MESSAGE), messages[i])) return true;
-  }
-  return false;
+  if (WO_VIEW_ANY(wo_event_text(traceback, WO_FIELD_EXCEPTION), wo_view_has, exceptions)) return true;
+  return WO_VIEW_ANY(wo_event_text(traceback, WO_FIELD_MESSAGE), wo_view_has, messages);
 }
 
 /* Whether only a program that runs again prints this. */

@@ -33,13 +33,6 @@ static const char *const echo_messages[] = {
     "got signal:",
 };
 
-static bool has_any(struct wo_view text, const char *const *words, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (wo_view_has(text, words[i])) return true;
-  }
-  return false;
-}
-
 /* A process that cannot open its own port fails by itself, although the exception is the one for lost peers. */
 static bool is_port_taken(struct wo_view message) {
   return wo_view_has(message, "failed to listen") || wo_view_has(message, "EADDRINUSE");
@@ -47,9 +40,8 @@ static bool is_port_taken(struct wo_view message) {
 
 bool wo_story_is_echo(const struct wo_event *traceback) {
   if (is_port_taken(wo_event_text(traceback, WO_FIELD_MESSAGE))) return false;
-  return has_any(wo_event_text(traceback, WO_FIELD_EXCEPTION), echo_exceptions,
-                 sizeof echo_exceptions / sizeof echo_exceptions[0]) ||
-         has_any(wo_event_text(traceback, WO_FIELD_MESSAGE), echo_messages, sizeof echo_messages / sizeof echo_messages[0]);
+  return WO_VIEW_ANY(wo_event_text(traceback, WO_FIELD_EXCEPTION), wo_view_has, echo_exceptions) ||
+         WO_VIEW_ANY(wo_event_text(traceback, WO_FIELD_MESSAGE), wo_view_has, echo_messages);
 }
 
 /* Only within one run in one file: the order of the files on the command line is not an order in time. */

@@ -13,57 +13,59 @@ enum { FINDINGS_MAX = 2, FIXES_MAX = 32 };
 
 /* ---- Sizes ---- */
 
+/* The text of a fact; empty when it is unknown. */
+static struct wo_view words(const struct wo_report *report, const char *fact) {
+  return wo_facts_get(&report->facts, wo_view_of(fact)).text;
+}
+
 /* The printed release; else the only one that can have worded the failure's message so. */
 static struct wo_view read_torch(const struct wo_report *report, struct wo_arena *arena) {
-  const struct wo_value *const release = wo_report_fact(report, "job.torch_release");
-  const struct wo_view printed = wo_report_words(report, "job.torch");
-  if (printed.len > 0 || !release || release->number.lo != release->number.hi) return printed;
-  const unsigned number = (unsigned)release->number.lo;
+  const struct wo_value release = wo_facts_get(&report->facts, WO_VIEW("job.torch_release"));
+  const struct wo_view printed = words(report, "job.torch");
+  if (printed.len > 0 || !release.is_known || release.number.lo != release.number.hi) return printed;
+  const unsigned number = (unsigned)release.number.lo;
   return wo_arena_format(arena, "%u.%u", number / 100, number % 100);
 }
 
 /* Libraries that ask the driver directly fail because of the memory that PyTorch's allocator holds: they do not count. */
 static bool is_other_allocator(struct wo_view kind) {
   static const char *const torch[] = {"cuda_oom", "hip_oom", "cublas_oom", "cudnn_oom", "nccl_oom"};
-  for (size_t i = 0; i < sizeof torch / sizeof torch[0]; i++) {
-    if (wo_view_is(kind, torch[i])) return false;
-  }
+  if (WO_VIEW_ANY(kind, wo_view_is, torch)) return false;
   return kind.len > 0;
 }
 
 /* The configured length is the limit that batches are cut to, so a tensor of that length belongs to a step as long as any. */
 static bool is_of_full_length(const struct wo_report *report) {
   static const char *const readings[] = {"size.is_logits", "size.is_attention_scores"};
-  if (wo_report_number(report, "config.seq_len") < 0) return false;
+  if (wo_verify_number(report, "config.seq_len") < 0) return false;
   for (size_t i = 0; i < sizeof readings / sizeof readings[0]; i++) {
-    const struct wo_value *const reading = wo_report_fact(report, readings[i]);
-    if (reading && reading->truth == WO_TRUE) return true;
+    if (wo_facts_get(&report->facts, wo_view_of(readings[i])).truth == WO_TRUE) return true;
   }
   return false;
 }
 
 static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_arena *arena) {
   struct wo_job_sizes sizes = {
-      .capacity_bytes = wo_report_number(report, "gpu.capacity"),
-      .tried_bytes = wo_report_number(report, "oom.tried"),
-      .free_bytes = wo_report_number(report, "oom.free"),
-      .allowed_bytes = wo_report_number(report, "oom.allowed"),
-      .allocated_bytes = wo_report_number(report, "oom.allocated"),
-      .unallocated_bytes = wo_report_number(report, "oom.reserved_unallocated"),
-      .non_pytorch_bytes = wo_report_number(report, "oom.non_pytorch"),
-      .other_bytes = wo_report_number(report, "oom.other_processes"),
-      .is_other_allocator = is_other_allocator(wo_report_words(report, "oom.kind")),
-      .are_contradicting = wo_report_fact(report, "oom.contradiction") != NULL,
-      .micro_batch = wo_report_number(report, "config.micro_batch"),
-      .seq_len = wo_report_number(report, "config.seq_len"),
-      .layers = wo_report_number(report, "model.layers"),
-      .hidden = wo_report_number(report, "model.hidden_size"),
-      .vocabulary = wo_report_number(report, "model.vocab_size"),
-      .alloc_conf = wo_report_words(report, "config.alloc_conf"),
+      .capacity_bytes = wo_verify_number(report, "gpu.capacity"),
+      .tried_bytes = wo_verify_number(report, "oom.tried"),
+      .free_bytes = wo_verify_number(report, "oom.free"),
+      .allowed_bytes = wo_verify_number(report, "oom.allowed"),
+      .allocated_bytes = wo_verify_number(report, "oom.allocated"),
+      .unallocated_bytes = wo_verify_number(report, "oom.reserved_unallocated"),
+      .non_pytorch_bytes = wo_verify_number(report, "oom.non_pytorch"),
+      .other_bytes = wo_verify_number(report, "oom.other_processes"),
+      .is_other_allocator = is_other_allocator(words(report, "oom.kind")),
+      .are_contradicting = wo_facts_get(&report->facts, WO_VIEW("oom.contradiction")).is_known,
+      .micro_batch = wo_verify_number(report, "config.micro_batch"),
+      .seq_len = wo_verify_number(report, "config.seq_len"),
+      .layers = wo_verify_number(report, "model.layers"),
+      .hidden = wo_verify_number(report, "model.hidden_size"),
+      .vocabulary = wo_verify_number(report, "model.vocab_size"),
+      .alloc_conf = words(report, "config.alloc_conf"),
       .torch = read_torch(report, arena),
-      .phase = wo_report_words(report, "oom.phase"),
+      .phase = words(report, "oom.phase"),
   };
-  const struct wo_view checkpointing = wo_report_words(report, "config.checkpointing");
+  const struct wo_view checkpointing = words(report, "config.checkpointing");
   sizes.is_full_length = is_of_full_length(report);
   sizes.has_checkpointing = checkpointing.len > 0 && !wo_view_is(checkpointing, "none");
   if (report->ladder) {
@@ -92,8 +94,7 @@ static struct wo_view make_paste(struct wo_verify_plan *plan, const struct wo_fi
     wo_spelling_add(&text, &fix->changes[i].spelling);
   }
   for (size_t i = 0; i < fix->command_count && fix->change_count == 0; i++) {
-    wo_text_add(&text, "%s", i > 0 ? "  " : "");
-    wo_text_add_view(&text, fix->commands[i]);
+    wo_text_add(&text, "%s%.*s", i > 0 ? "  " : "", WO_SHOWN(fix->commands[i]));
   }
   const struct wo_view kept = wo_arena_copy(&plan->arena, (struct wo_view){text.ptr, text.len});
   if (text.is_failed) plan->arena.is_exhausted = true;

@@ -8,24 +8,29 @@
 
 #define ADAM_BYTES 8.0
 
+double wo_verify_number(const struct wo_report *report, const char *fact) {
+  const struct wo_value value = wo_facts_get(&report->facts, wo_view_of(fact));
+  return value.is_known ? value.number.mid : -1;
+}
+
 /* ---- On every card ---- */
 
 /* If the number format is not known, the states have at least the size of 16-bit weights; this is an answer only if it is too
  * much for the card. */
 static bool read_least(const struct wo_report *report, double trained, struct wo_job_sizes *sizes) {
-  const struct wo_value *const states = wo_report_fact(report, "model.states");
-  if (!states || !(states->number.lo > sizes->capacity_bytes) || sizes->capacity_bytes <= 0) return false;
+  const struct wo_value states = wo_facts_get(&report->facts, WO_VIEW("model.states"));
+  if (!states.is_known || !(states.number.lo > sizes->capacity_bytes) || sizes->capacity_bytes <= 0) return false;
   sizes->weights_bytes = sizes->parameters * 2;
   sizes->gradients_bytes = trained * 2;
-  sizes->optimizer_bytes = states->number.lo - sizes->weights_bytes - sizes->gradients_bytes;
+  sizes->optimizer_bytes = states.number.lo - sizes->weights_bytes - sizes->gradients_bytes;
   if (sizes->optimizer_bytes < 0) sizes->optimizer_bytes = 0;
   return true;
 }
 
 static void read_whole(const struct wo_report *report, struct wo_job_sizes *sizes) {
-  const double format = wo_report_number(report, "model.bytes_per_parameter");
-  const double all = wo_report_number(report, "model.states"), stated = wo_report_number(report, "model.weights");
-  const double frozen = wo_report_number(report, "model.frozen_weights");
+  const double format = wo_verify_number(report, "model.bytes_per_parameter");
+  const double all = wo_verify_number(report, "model.states"), stated = wo_verify_number(report, "model.weights");
+  const double frozen = wo_verify_number(report, "model.frozen_weights");
   const double trained = sizes->trainable >= 0 ? sizes->trainable : sizes->parameters;
   if (stated > 0) sizes->weights_bytes = stated;
   if (sizes->parameters > 0 && format > 0) sizes->weights_bytes = sizes->parameters * format;
@@ -94,9 +99,8 @@ static void take_share(const struct wo_budget_report *report, struct wo_arena *a
 /* A card's share, by the budget's own arithmetic. */
 static enum wo_status read_share(const struct wo_report *report, struct wo_arena *arena, struct wo_job_sizes *sizes) {
   struct wo_budget_report *const budget = wo_arena_array(arena, 1, sizeof *budget);
-  struct wo_facts facts;
-  if (!budget || wo_facts_make(report->job, report->job->pack, arena, &facts) != WO_OK) return WO_E_NOMEM;
-  wo_budget_from_facts(&facts, arena, budget);
+  if (!budget) return WO_E_NOMEM;
+  wo_budget_from_facts(&report->facts, arena, budget);
   if (wo_budget_make(&budget->input, arena, &budget->budget) != WO_OK) return WO_E_NOMEM;
   take_share(budget, arena, sizes);
   return WO_OK;
@@ -104,14 +108,14 @@ static enum wo_status read_share(const struct wo_report *report, struct wo_arena
 
 /* A fact shows whether the states are divided; if it is unknown, a file of DeepSpeed's that was not given decides it. */
 enum wo_status wo_verify_states_read(const struct wo_report *report, struct wo_arena *arena, struct wo_job_sizes *sizes) {
-  const struct wo_value *const is_sharded = wo_report_fact(report, "model.is_sharded");
+  const enum wo_truth is_sharded = wo_facts_get(&report->facts, WO_VIEW("model.is_sharded")).truth;
   assert(report && arena && sizes);
-  sizes->parameters = wo_report_number(report, "model.parameters");
-  if (sizes->parameters < 0) sizes->parameters = wo_report_number(report, "model.table_parameters");
-  sizes->trainable = wo_report_number(report, "model.trainable_parameters");
+  sizes->parameters = wo_verify_number(report, "model.parameters");
+  if (sizes->parameters < 0) sizes->parameters = wo_verify_number(report, "model.table_parameters");
+  sizes->trainable = wo_verify_number(report, "model.trainable_parameters");
   sizes->weights_bytes = sizes->gradients_bytes = sizes->optimizer_bytes = sizes->fixed_bytes = -1;
-  if (is_sharded && is_sharded->truth == WO_TRUE) return read_share(report, arena, sizes);
-  if (is_sharded && is_sharded->truth == WO_FALSE) {
+  if (is_sharded == WO_TRUE) return read_share(report, arena, sizes);
+  if (is_sharded == WO_FALSE) {
     read_whole(report, sizes);
   } else {
     sizes->states = WO_VIEW("the model's states may be divided over the cards: the file of DeepSpeed's settings decides, and it "

@@ -19,6 +19,10 @@ struct wo_view {
 /* A view of a string literal. */
 #define WO_VIEW(literal) ((struct wo_view){(literal), sizeof(literal) - 1})
 
+/* For printf: the arguments of "%.*s", which ends at a NUL: texts that may hold one are added as views. Evaluates its argument
+ * more than once. The empty string keeps NULL from printf, which may not be given it even with a precision of zero. */
+#define WO_SHOWN(view) (int)(view).len, (view).ptr == NULL ? "" : (view).ptr
+
 /* The view of a NUL-terminated string; NULL gives an empty view. */
 struct wo_view wo_view_of(const char *text);
 

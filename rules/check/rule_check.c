@@ -138,10 +138,7 @@ static void check_pattern(struct wo_lint *lint, const struct wo_pattern_samples 
 /* ---- causes ----------------------------------------------------------------------------------------------------------- */
 
 static bool is_family(struct wo_view family) {
-  for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-    if (wo_view_is(family, families[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(family, wo_view_is, families);
 }
 
 /* Ids of other rules that a cause names. Only here, not at loading: a folder given with --rules may

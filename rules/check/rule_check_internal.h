@@ -34,8 +34,4 @@ void wo__lint_link(const struct wo_lint_rule *rule, enum wo_sort sort, struct wo
 void wo__lint_cause_logic(const struct wo_lint_rule *rule, const struct wo_cause *cause);
 void wo__lint_fix_logic(const struct wo_lint_rule *rule, const struct wo_fix *fix);
 
-/* For printf: "%.*s". Evaluates its argument more than once. The empty string keeps NULL from printf, which may not be given it
- * even with a precision of zero. */
-#define WO_SHOWN(view) (int)(view).len, (view).ptr == NULL ? "" : (view).ptr
-
 #endif

@@ -53,7 +53,12 @@
 #include "parsers/base/status.h"
 #include "rules/language/value.h"
 
-struct wo_expr; /* lives in the arena it was parsed into */
+struct wo_node; /* the tree; lives in the arena that it was parsed into */
+
+struct wo_expr {
+  struct wo_view source; /* the text that it was parsed from */
+  const struct wo_node *root;
+};
 
 /* The names that the parser can use. unit_of returns WO_UNIT_NONE for a name that does not exist. definition (may be NULL)
  * returns an expression that the name stands for (a "let"), or NULL. */
@@ -89,9 +94,6 @@ enum wo_status wo_expr_parse(struct wo_arena *arena, struct wo_view text, const 
 /* The unit of the expression's value. */
 enum wo_unit wo_expr_unit(const struct wo_expr *expr);
 
-/* The text it was parsed from. */
-struct wo_view wo_expr_source(const struct wo_expr *expr);
-
 /* Its value over the given facts. Total. The value's evidence is that of the first known fact it used. */
 struct wo_value wo_expr_eval(const struct wo_expr *expr, const struct wo_facts_source *facts);
 
@@ -113,31 +115,23 @@ struct wo_overlap {
 };
 
 /* Whether a BOOL expression is undecided for rounding alone: all that it would take to decide it are exacter numbers.
- * *ret_overlap is the first such comparison. False for what is decided, and where an unknown fact has a part in it. */
+ * *ret_overlap (may be NULL) is the first such comparison. False for what is decided, and where an unknown fact has a part in
+ * it. */
 bool wo_expr_overlap(const struct wo_expr *expr, const struct wo_facts_source *facts, struct wo_overlap *ret_overlap);
-
-struct wo_node;
 
 /* One condition within a condition. */
 struct wo_expr_step {
-  unsigned depth;        /* 0 for the parts of the whole */
-  struct wo_view source; /* as written */
-  bool is_definition;    /* a name; what it stands for follows one deeper */
-  bool is_leaf;          /* not taken apart further */
+  unsigned depth;      /* 0 for the parts of the whole */
+  struct wo_expr expr; /* its source is as written */
+  bool is_definition;  /* a name; what it stands for follows one deeper */
+  bool is_leaf;        /* not taken apart further */
   struct wo_value value;
-  const struct wo_node *node;
 };
 
 /* Takes a condition apart: calls fn with the operands of and, or, not and of definitions, in the order of the text. A value that
  * is no condition is one step. */
 void wo_expr_explain(const struct wo_expr *expr, const struct wo_facts_source *facts,
                      void (*fn)(void *context, const struct wo_expr_step *step), void *context);
-
-/* As wo_expr_overlap for one step. */
-bool wo_expr_step_overlaps(const struct wo_expr_step *step, const struct wo_facts_source *facts);
-
-/* As wo_expr_each_fact for one step. */
-void wo_expr_step_each_fact(const struct wo_expr_step *step, void (*fn)(void *context, struct wo_view name), void *context);
 
 /* Calls fn with each name in the expression that stands for another expression (lets and definitions), inner ones first; one that
  * is used twice comes twice. */

@@ -430,20 +430,20 @@ enum wo_truth wo_expr_truth(const struct wo_expr *expr, const struct wo_facts_so
 
 /* ---- visiting --------------------------------------------------------------------------------------------------------- */
 
-void wo__expr_each_fact(const struct wo_node *node, void (*fn)(void *context, struct wo_view name), void *context) {
+static void each_fact(const struct wo_node *node, void (*fn)(void *context, struct wo_view name), void *context) {
   if (node->op == WO_OP_CONSTANT) return;
   if (node->op == WO_OP_FACT) {
     fn(context, node->as.text);
     return;
   }
   if (node->op == WO_OP_DEFINITION) {
-    wo__expr_each_fact(node->as.definition->root, fn, context);
+    each_fact(node->as.definition->root, fn, context);
     return;
   }
-  for (size_t i = 0; i < node->arg_count; i++) wo__expr_each_fact(node->as.args[i], fn, context);
+  for (size_t i = 0; i < node->arg_count; i++) each_fact(node->as.args[i], fn, context);
 }
 
 void wo_expr_each_fact(const struct wo_expr *expr, void (*fn)(void *context, struct wo_view name), void *context) {
   assert(expr != NULL && fn != NULL);
-  wo__expr_each_fact(expr->root, fn, context);
+  each_fact(expr->root, fn, context);
 }

@@ -133,12 +133,12 @@ static void walk_open(struct overlap_walk *walk, const struct wo_node *node) {
 }
 
 bool wo_expr_overlap(const struct wo_expr *expr, const struct wo_facts_source *facts, struct wo_overlap *ret_overlap) {
-  assert(expr != NULL && facts != NULL && ret_overlap != NULL);
+  assert(expr != NULL && facts != NULL);
   if (expr->root->unit != WO_UNIT_BOOL) return false;
   struct overlap_walk walk = {.facts = facts};
   walk_open(&walk, expr->root);
   if (walk.has_unknown || !walk.is_found) return false;
-  *ret_overlap = walk.first;
+  if (ret_overlap != NULL) *ret_overlap = walk.first;
   return true;
 }
 
@@ -157,11 +157,10 @@ static bool is_divisible(const struct wo_node *node) {
 
 static void emit(const struct steps *steps, const struct wo_node *node, unsigned depth) {
   const struct wo_expr_step step = {.depth = depth,
-                                    .source = node->source,
+                                    .expr = {node->source, node},
                                     .is_definition = node->op == WO_OP_DEFINITION,
                                     .is_leaf = !is_divisible(node),
-                                    .value = wo__expr_eval_node(node, steps->facts),
-                                    .node = node};
+                                    .value = wo__expr_eval_node(node, steps->facts)};
   steps->fn(steps->context, &step);
 }
 
@@ -201,63 +200,41 @@ void wo_expr_explain(const struct wo_expr *expr, const struct wo_facts_source *f
   }
 }
 
-bool wo_expr_step_overlaps(const struct wo_expr_step *step, const struct wo_facts_source *facts) {
-  assert(step != NULL && facts != NULL);
-  struct overlap_walk walk = {.facts = facts};
-  if (step->node->unit == WO_UNIT_BOOL) walk_open(&walk, step->node);
-  return walk.is_found && !walk.has_unknown;
-}
-
-void wo_expr_step_each_fact(const struct wo_expr_step *step, void (*fn)(void *context, struct wo_view name), void *context) {
-  assert(step != NULL && fn != NULL);
-  wo__expr_each_fact(step->node, fn, context);
-}
-
 /* ---- names ------------------------------------------------------------------------------------------------------------ */
 
-struct definition_visit {
-  void (*fn)(void *context, struct wo_view name, const struct wo_expr *definition);
-  void *context;
-};
-
-static void visit_definitions(const struct definition_visit *visit, const struct wo_node *node) {
+static void each_definition(const struct wo_node *node,
+                            void (*fn)(void *context, struct wo_view name, const struct wo_expr *definition), void *context) {
   if (node->op == WO_OP_DEFINITION) {
-    visit_definitions(visit, node->as.definition->root);
-    visit->fn(visit->context, node->source, node->as.definition);
+    each_definition(node->as.definition->root, fn, context);
+    fn(context, node->source, node->as.definition);
   }
-  for (size_t i = 0; node->op > WO_OP_DEFINITION && i < node->arg_count; i++) visit_definitions(visit, node->as.args[i]);
+  for (size_t i = 0; node->op > WO_OP_DEFINITION && i < node->arg_count; i++) each_definition(node->as.args[i], fn, context);
 }
 
 void wo_expr_each_definition(const struct wo_expr *expr,
                              void (*fn)(void *context, struct wo_view name, const struct wo_expr *definition), void *context) {
   assert(expr != NULL && fn != NULL);
-  const struct definition_visit visit = {.fn = fn, .context = context};
-  visit_definitions(&visit, expr->root);
+  each_definition(expr->root, fn, context);
 }
 
 /* ---- kinds ------------------------------------------------------------------------------------------------------------ */
 
-struct kind_visit {
-  void (*fn)(void *context, struct wo_view kind);
-  void *context;
-};
-
 /* Kinds that the name of a fact holds. */
-static void visit_name(const struct kind_visit *visit, struct wo_view name) {
+static void visit_name(struct wo_view name, void (*fn)(void *context, struct wo_view kind), void *context) {
   struct wo_view words[WO_EVENT_WORDS];
-  if (wo_view_starts(name, "count.")) visit->fn(visit->context, wo_view_skip(name, 6));
+  if (wo_view_starts(name, "count.")) fn(context, wo_view_skip(name, 6));
   const struct wo_event_function *const function = wo_event_fact_split(name, words);
   if (function == NULL || (function->fn != WO_EVENT_SEEN && function->fn != WO_EVENT_BEFORE)) return;
-  for (size_t i = 0; i < function->word_count; i++) visit->fn(visit->context, words[i]);
+  for (size_t i = 0; i < function->word_count; i++) fn(context, words[i]);
 }
 
 static bool is_kind_fact(const struct wo_node *node) {
   return node->op == WO_OP_FACT && wo_view_is(node->as.text, "oom.kind");
 }
 
-static void visit_kinds(const struct kind_visit *visit, const struct wo_node *node) {
+static void visit_kinds(const struct wo_node *node, void (*fn)(void *context, struct wo_view kind), void *context) {
   node = resolve(node);
-  if (node->op == WO_OP_FACT) visit_name(visit, node->as.text);
+  if (node->op == WO_OP_FACT) visit_name(node->as.text, fn, context);
   if (node->op <= WO_OP_DEFINITION) return;
   const bool compares = node->op == WO_OP_ONE_OF || node->op == WO_OP_EQUAL || node->op == WO_OP_UNEQUAL;
   bool has_kind = false;
@@ -265,13 +242,12 @@ static void visit_kinds(const struct kind_visit *visit, const struct wo_node *no
   for (size_t i = 0; i < node->arg_count; i++) {
     const struct wo_node *const arg = resolve(node->as.args[i]);
     const bool is_kind = compares && has_kind && arg->op == WO_OP_CONSTANT && arg->unit == WO_UNIT_TEXT;
-    if (is_kind) visit->fn(visit->context, arg->as.text);
-    if (!is_kind) visit_kinds(visit, arg);
+    if (is_kind) fn(context, arg->as.text);
+    if (!is_kind) visit_kinds(arg, fn, context);
   }
 }
 
 void wo_expr_each_kind(const struct wo_expr *expr, void (*fn)(void *context, struct wo_view kind), void *context) {
   assert(expr != NULL && fn != NULL);
-  const struct kind_visit visit = {.fn = fn, .context = context};
-  visit_kinds(&visit, expr->root);
+  visit_kinds(expr->root, fn, context);
 }

@@ -35,19 +35,11 @@ struct wo_node {
   } as;
 };
 
-struct wo_expr {
-  struct wo_view source;
-  const struct wo_node *root;
-};
-
 /* The value of one node. */
 struct wo_value wo__expr_eval_node(const struct wo_node *node, const struct wo_facts_source *facts);
 
 /* The source that is on one row of a table. */
 struct wo_facts_source wo__expr_row(const struct wo_facts_source *facts, size_t row);
-
-/* Calls fn for the facts below a node, in the order of the text. */
-void wo__expr_each_fact(const struct wo_node *node, void (*fn)(void *context, struct wo_view name), void *context);
 
 static inline bool wo__op_is_aggregate(enum wo_op op) {
   return op >= WO_OP_ROWS_MIN && op <= WO_OP_ROWS_ALL;

@@ -298,7 +298,7 @@ static void *fail_unknown_function(struct parser *p, size_t start, struct wo_vie
   for (size_t i = 0; i < FUNCTION_COUNT; i++) wo_nearest_offer(&nearest, wo_view_of(functions[i].name));
   wo_event_function_offer(&nearest);
   char hint[WO_NEAREST_BYTES];
-  return fail(p, start, WO_E_UNKNOWN, "unknown function '%.*s'%s", (int)name.len, name.ptr,
+  return fail(p, start, WO_E_UNKNOWN, "unknown function '%.*s'%s", WO_SHOWN(name),
               wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
 }
 
@@ -314,15 +314,14 @@ static const struct wo_node *read_event_call(struct parser *p, size_t start, con
     if (words[i].len == 0)
       return fail(p, p->at, WO_E_SYNTAX, "%s() expects a %s, without quotes", function->name, function->word_is);
     if (!wo_event_word_is_known(function, words[i])) {
-      return fail(p, p->at, WO_E_UNKNOWN, "unknown %s '%.*s'%s", function->word_is, (int)words[i].len, words[i].ptr,
+      return fail(p, p->at, WO_E_UNKNOWN, "unknown %s '%.*s'%s", function->word_is, WO_SHOWN(words[i]),
                   wo_nearest_hint(wo_event_word_nearest(function, words[i]), hint, sizeof hint));
     }
     p->at += words[i].len;
   }
   if (!accept(p, ')')) return fail(p, p->at, WO_E_SYNTAX, "expected ')' in the call of %s()", function->name);
-  const struct wo_view name =
-      wo_arena_format(p->arena, "%s(%.*s%s%.*s)", function->name, (int)words[0].len, words[0].ptr, words[1].len > 0 ? "," : "",
-                      (int)words[1].len, words[1].len > 0 ? words[1].ptr : "");
+  const struct wo_view name = wo_arena_format(p->arena, "%s(%.*s%s%.*s)", function->name, WO_SHOWN(words[0]),
+                                              words[1].len > 0 ? "," : "", WO_SHOWN(words[1]));
   if (name.ptr == NULL) return fail(p, start, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   struct wo_node *const node = new_leaf(p, WO_OP_FACT, function->unit);
   if (node == NULL) return NULL;
@@ -379,8 +378,7 @@ static void *fail_unknown_name(struct parser *p, size_t start, struct wo_view na
   struct wo_view nearest = {0};
   if (names->nearest != NULL) nearest = names->nearest(names->context, name);
   char hint[WO_NEAREST_BYTES];
-  return fail(p, start, WO_E_UNKNOWN, "unknown name '%.*s'%s", (int)name.len, name.ptr,
-              wo_nearest_hint(nearest, hint, sizeof hint));
+  return fail(p, start, WO_E_UNKNOWN, "unknown name '%.*s'%s", WO_SHOWN(name), wo_nearest_hint(nearest, hint, sizeof hint));
 }
 
 /* true, false, a call, a definition, or a fact: in that order, so that none of the former can be
@@ -448,7 +446,7 @@ static const struct wo_node *read_number(struct parser *p) {
   /* A word that touches the number can only be a unit that does not exist. */
   if (end < p->text.len && wo_is_word(p->text.ptr[end])) {
     const struct wo_view word = peek_name(p);
-    return fail(p, end, WO_E_SYNTAX, "unknown unit '%.*s' (B, KiB, MiB, GiB, TiB)", (int)word.len, word.ptr);
+    return fail(p, end, WO_E_SYNTAX, "unknown unit '%.*s' (B, KiB, MiB, GiB, TiB)", WO_SHOWN(word));
   }
   return new_number(p, start, WO_UNIT_NUMBER, number.mid);
 }
@@ -457,7 +455,7 @@ static const struct wo_node *read_number(struct parser *p) {
 static void *fail_unexpected(struct parser *p, const char *expected) {
   if (p->at >= p->text.len) return fail(p, p->at, WO_E_SYNTAX, "expected %s, got the end", expected);
   const struct wo_view word = peek_name(p);
-  if (word.len > 0) return fail(p, p->at, WO_E_SYNTAX, "expected %s, got '%.*s'", expected, (int)word.len, word.ptr);
+  if (word.len > 0) return fail(p, p->at, WO_E_SYNTAX, "expected %s, got '%.*s'", expected, WO_SHOWN(word));
   const unsigned char c = (unsigned char)p->text.ptr[p->at];
   if (c <= ' ' || c > '~') return fail(p, p->at, WO_E_SYNTAX, "expected %s, got byte 0x%02x", expected, c);
   return fail(p, p->at, WO_E_SYNTAX, "expected %s, got '%c'", expected, c);
@@ -672,7 +670,7 @@ static void fail_loose(struct parser *p) {
   p->at = p->row_at;
   const struct wo_view name = peek_name(p);
   fail(p, p->at, WO_E_SYNTAX, "'%.*s' has a value for each row: use it inside max, min, sum, spread, count, any or all",
-       (int)name.len, name.ptr);
+       WO_SHOWN(name));
 }
 
 /* After a failure the nodes made so far stay in the arena, which is thrown away with the load that
@@ -704,8 +702,4 @@ enum wo_status wo_expr_parse(struct wo_arena *arena, struct wo_view text, const 
 
 enum wo_unit wo_expr_unit(const struct wo_expr *expr) {
   return expr->root->unit;
-}
-
-struct wo_view wo_expr_source(const struct wo_expr *expr) {
-  return expr->source;
 }

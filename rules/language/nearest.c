@@ -48,6 +48,6 @@ struct wo_view wo_nearest_best(const struct wo_nearest *nearest) {
 
 const char *wo_nearest_hint(struct wo_view best, char *buf, size_t cap) {
   buf[0] = '\0';
-  if (best.len > 0) snprintf(buf, cap, " (did you mean '%.*s'?)", (int)best.len, best.ptr);
+  if (best.len > 0) snprintf(buf, cap, " (did you mean '%.*s'?)", WO_SHOWN(best));
   return buf;
 }

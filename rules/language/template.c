@@ -99,7 +99,7 @@ static enum wo_status find_format(struct parser *p, size_t start, size_t end, en
     *ret_format = (enum format)i;
     return WO_OK;
   }
-  wo_err_set(p->err, WO_E_UNKNOWN, "unknown format '%.*s'", (int)name.len, name.ptr);
+  wo_err_set(p->err, WO_E_UNKNOWN, "unknown format '%.*s'", WO_SHOWN(name));
   wo_err_place(p->err, NULL, 0, (uint32_t)start + 1, start);
   return WO_E_UNKNOWN;
 }

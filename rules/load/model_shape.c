@@ -139,10 +139,7 @@ static bool is_harmless(struct wo_view word) {
                                       "lora",     "gptq",     "awq",  "int4", "int8",    "4bit",    "8bit",    "bnb",
                                       "fp16",     "bf16",     "fp8",  "v0.1", "v0.2",    "v0.3",    "v1.0",    "1m",
                                       "2507",     "thinking", "gguf", "mlx",  "deduped", "preview", "unsloth", "dynamic"};
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-    if (wo_view_is_nocase(word, words[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(word, wo_view_is_nocase, words);
 }
 
 static bool is_separator(char c) {

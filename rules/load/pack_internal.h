@@ -43,8 +43,7 @@ void wo__pack_offer(const struct wo_pack *pack, enum wo_sort sort, struct wo_nea
 /* The fact, setting or count whose name is closest to one that does not exist; empty when none is close. May live in `arena`. */
 struct wo_view wo__fact_nearest(const struct wo_pack *pack, struct wo_arena *arena, struct wo_view name);
 
-/* How many facts there are without those of knobs and kinds; adds them all to an index with room for them. */
-size_t wo__fact_count(void);
+/* Adds all facts of wo_fact_list to an index with room for them. */
 void wo__fact_index(struct wo_pack_index *index);
 
 /* A table with room for `entries`, or NULL when memory is out. */

@@ -258,6 +258,18 @@ const struct wo_fix *wo_pack_fix(const struct wo_pack *pack, struct wo_view id);
 const struct wo_define *wo_pack_define(const struct wo_pack *pack, struct wo_view id);
 const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id);
 
+/* A fact: a row of rules/language/facts.def, or a column of rules/language/rows.def. */
+struct wo_fact {
+  struct wo_view name;
+  enum wo_unit unit;
+  const char *unit_code; /* "BYTES" */
+  const char *meaning;
+};
+
+/* All of them, in that order / the one of that name, or NULL. */
+const struct wo_fact *wo_fact_list(size_t *ret_count);
+const struct wo_fact *wo_fact_find(struct wo_view name);
+
 /* The unit of a fact, `config.<knob>` and `count.<kind>` included, or WO_UNIT_NONE. */
 enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name);
 

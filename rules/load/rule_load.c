@@ -106,7 +106,9 @@ static bool count_file(struct wo_loader *loader, struct counts *counts) {
 static bool make_arrays(struct wo_loader *loader, const struct counts *counts) {
   struct wo_pack *const pack = loader->pack;
   struct wo_arena *const arena = &pack->arena;
-  pack->index = wo_pack_index_new(arena, counts->total + wo__fact_count());
+  size_t fact_count = 0;
+  wo_fact_list(&fact_count);
+  pack->index = wo_pack_index_new(arena, counts->total + fact_count);
   for (int sort = WO_SORT_NONE + 1; sort < WO_SORT_FACT; sort++) {
     const size_t more = sort == WO_SORT_PATTERN ? counts->aliases : 0;
     void *const array = wo_arena_array(arena, counts->of[sort] + more, wo__sort_rows[sort].size);

@@ -50,23 +50,25 @@ void wo__pack_offer(const struct wo_pack *pack, enum wo_sort sort, struct wo_nea
 
 /* ---- facts ------------------------------------------------------------------------------------------------------------ */
 
-/* One row of facts.def. The meaning in words is left to `explain`, which includes the list itself. */
-struct fact {
-  struct wo_view name;
-  enum wo_unit unit;
-};
-
 /* Names are views with their length, so that indexing them measures nothing at run time. */
-static const struct fact facts[] = {
-#define WO_FACT(name, unit, meaning) {{(name), sizeof(name) - 1}, WO_UNIT_##unit},
+static const struct wo_fact facts[] = {
+#define WO_FACT(name, unit, meaning) {{(name), sizeof(name) - 1}, WO_UNIT_##unit, #unit, meaning},
 #include "rules/language/facts.def"
 #include "rules/language/rows.def"
 #undef WO_FACT
 };
 enum { FACT_COUNT = sizeof facts / sizeof facts[0] };
 
-size_t wo__fact_count(void) {
-  return FACT_COUNT;
+const struct wo_fact *wo_fact_list(size_t *ret_count) {
+  *ret_count = FACT_COUNT;
+  return facts;
+}
+
+const struct wo_fact *wo_fact_find(struct wo_view name) {
+  for (size_t i = 0; i < FACT_COUNT; i++) {
+    if (wo_view_equal(facts[i].name, name)) return &facts[i];
+  }
+  return NULL;
 }
 
 /* The value of an entry is its row above; the order of the list does not matter to rules. */
@@ -119,7 +121,7 @@ static struct wo_view nearest_behind(const struct wo_pack *pack, struct wo_arena
   }
   const struct wo_view best = wo_nearest_best(&nearest);
   if (best.len == 0) return best;
-  return wo_arena_format(arena, "%.*s%.*s", (int)prefix_len, name.ptr, (int)best.len, best.ptr);
+  return wo_arena_format(arena, "%.*s%.*s", (int)prefix_len, name.ptr, WO_SHOWN(best));
 }
 
 struct wo_view wo__fact_nearest(const struct wo_pack *pack, struct wo_arena *arena, struct wo_view name) {

@@ -39,7 +39,7 @@ static size_t find_name(struct wo_view text, size_t from) {
 /* The place of an error inside the expression is given as one of the parser's would be. */
 static bool fail_circle(struct wo_loader *loader, const struct wo_tree *expr, size_t at, struct wo_view name) {
   wo__load_fail(loader, expr, WO_RULE_VALUE, WO_E_SYNTAX, "'def.%.*s' stands for itself in the end: a circle has no value",
-                (int)name.len, name.ptr);
+                WO_SHOWN(name));
   wo_rule_json_place(loader->json, expr, WO_RULE_VALUE, (uint32_t)at + 1, loader->err);
   return false;
 }
@@ -130,7 +130,7 @@ static bool fail_off(struct wo_loader *loader, const struct wo_pending *pending,
   char hint[WO_NEAREST_BYTES];
   loader->json = pending->json;
   return wo__load_fail(loader, wo_tree_child(pending->object), WO_RULE_VALUE, WO_E_UNKNOWN,
-                       "no cause, fix or pattern is called '%.*s'%s", (int)id.len, id.ptr,
+                       "no cause, fix or pattern is called '%.*s'%s", WO_SHOWN(id),
                        wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
 }
 

@@ -87,7 +87,7 @@ static void add_literals(struct values *values, const struct wo_expr *expr, cons
   char name[VALUE_BYTES];
   if (!expr) return;
   snprintf(name, sizeof name, "config.%.*s", (int)knob->id.len, knob->id.ptr);
-  struct wo_view rest = wo_expr_source(expr);
+  struct wo_view rest = expr->source;
   for (size_t at = wo_view_find(rest, wo_view_of(name), 0); at != WO_NOT_FOUND; at = wo_view_find(rest, wo_view_of(name), 0)) {
     rest = wo_view_skip(rest, at + strlen(name));
     struct wo_view part = wo_view_sub(rest, 0, wo_view_find(rest, WO_VIEW("config."), 0));
@@ -138,7 +138,7 @@ static void collect_values(const struct wo_pack *pack, const struct wo_cause *ca
     add_literals(values, fix->already, knob);
     for (size_t k = 0; k < fix->conflict_count; k++) add_literals(values, fix->conflicts[k].when, knob);
     for (size_t k = 0; k < fix->change_count; k++) {
-      struct wo_view to = wo_expr_source(fix->changes[k].to);
+      struct wo_view to = fix->changes[k].to->source;
       if (!wo_view_equal(fix->changes[k].knob, knob->id)) continue;
       if (to.len > 2 && to.ptr[0] == '"') add_value(values, wo_view_sub(to, 1, to.len - 1));
       if (wo_is_digit(to.len > 0 ? to.ptr[0] : 0)) add_value(values, to);

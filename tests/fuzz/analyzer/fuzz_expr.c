@@ -88,8 +88,8 @@ static void know(void *context, struct wo_view name) {
 }
 
 static void take_step(void *context, const struct wo_expr_step *step) {
-  require(step->source.len > 0);
-  if (step->is_leaf) wo_expr_step_each_fact(step, know, context);
+  require(step->expr.source.len > 0);
+  if (step->is_leaf) wo_expr_each_fact(&step->expr, know, context);
 }
 
 static void take_kind(void *context, struct wo_view kind) {
@@ -124,7 +124,7 @@ static void try_expr(struct wo_arena *arena, struct wo_view text) {
   if (value.is_known) require(value.number.lo <= value.number.mid && value.number.mid <= value.number.hi);
   if (value.unit == WO_UNIT_BOOL) require(wo_expr_truth(expr, &source) == value.truth);
   const struct wo_expr *again = NULL;
-  if (wo_expr_parse(arena, wo_expr_source(expr), &names, &again, NULL) == WO_OK) {
+  if (wo_expr_parse(arena, expr->source, &names, &again, NULL) == WO_OK) {
     require(is_same(wo_expr_eval(again, &source), value));
   }
   try_questions(expr, value.truth);

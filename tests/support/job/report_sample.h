@@ -16,6 +16,7 @@ struct sample {
   struct wo_job_input inputs[2];
   struct wo_event events[SAMPLE_EVENTS];
   enum wo_role roles[SAMPLE_EVENTS];
+  struct wo_field setting_fields[2];
   struct wo_field oom_fields[4];
   struct wo_field traceback_fields[2];
   struct wo_cause causes[2];
@@ -30,7 +31,10 @@ struct sample {
   struct wo_view notes[1];
   struct wo_view not_proposed[2];
   struct wo_report_fold folds[2];
-  struct wo_report_fact facts[5];
+  struct wo_pack pack; /* without rules */
+  struct wo_knob knob;
+  struct wo_setting setting;
+  struct wo_fact_row facts[4];
 };
 
 static inline struct wo_interval sample_size(double gib) {
@@ -60,6 +64,10 @@ static inline void sample_events(struct sample *s) {
       "is free. Of the allocated memory 26.11 GiB is allocated by PyTorch, and 11.62 GiB is reserved by PyTorch but unallocated.";
   s->events[0] = sample_event(0, WO_KIND_CONFIG, 12, WO_RANK_UNKNOWN, WO_VIEW("--per_device_train_batch_size 8"));
   s->events[0].span.file = 1;
+  s->setting_fields[0] = (struct wo_field){.id = WO_FIELD_KEY, .text = WO_VIEW("per_device_train_batch_size")};
+  s->setting_fields[1] = (struct wo_field){.id = WO_FIELD_VALUE, .text = WO_VIEW("8")};
+  s->events[0].fields = s->setting_fields;
+  s->events[0].field_count = 2;
   s->events[1] = sample_event(1, WO_KIND_CUDA_OOM, 3902, 3, WO_VIEW("CUDA out of memory, skipping the batch"));
   s->events[2] = sample_event(2, WO_KIND_CUDA_OOM, 20917, 3, WO_VIEW(oom));
   s->events[2].host = WO_VIEW("gpu12");
@@ -207,15 +215,19 @@ static inline void sample_memory(struct sample *s) {
 }
 
 static inline void sample_facts(struct sample *s) {
-  s->facts[0] = (struct wo_report_fact){WO_VIEW("config.micro_batch"), sample_number(8)};
-  s->facts[0].value.evidence = 0;
-  s->facts[1] = (struct wo_report_fact){WO_VIEW("oom.tried"),
-                                        {.unit = WO_UNIT_BYTES, .is_known = true, .number = sample_size(2), .evidence = 2}};
-  s->facts[2] = (struct wo_report_fact){
-      WO_VIEW("oom.phase"), {.unit = WO_UNIT_TEXT, .is_known = true, .text = WO_VIEW("backward"), .evidence = WO_EVENT_NONE}};
-  s->facts[3] = (struct wo_report_fact){WO_VIEW("oom.first_step"),
-                                        {.unit = WO_UNIT_BOOL, .is_known = true, .truth = WO_FALSE, .evidence = WO_EVENT_NONE}};
-  s->facts[4] = (struct wo_report_fact){WO_VIEW("model.parameters"), {.unit = WO_UNIT_NUMBER, .evidence = WO_EVENT_NONE}};
+  const struct wo_value phase = {.unit = WO_UNIT_TEXT, .is_known = true, .text = WO_VIEW("backward"), .evidence = WO_EVENT_NONE};
+  const struct wo_value first = {.unit = WO_UNIT_BOOL, .is_known = true, .truth = WO_FALSE, .evidence = WO_EVENT_NONE};
+  const struct wo_value tried = {.unit = WO_UNIT_BYTES, .is_known = true, .number = sample_size(2), .evidence = 2};
+  s->facts[0] = (struct wo_fact_row){WO_VIEW("oom.tried"), WO_UNIT_BYTES, tried};
+  s->facts[1] = (struct wo_fact_row){WO_VIEW("oom.phase"), WO_UNIT_TEXT, phase};
+  s->facts[2] = (struct wo_fact_row){WO_VIEW("oom.first_step"), WO_UNIT_BOOL, first};
+  s->facts[3] =
+      (struct wo_fact_row){WO_VIEW("model.parameters"), WO_UNIT_NUMBER, {.unit = WO_UNIT_NUMBER, .evidence = WO_EVENT_NONE}};
+  s->knob = (struct wo_knob){.id = WO_VIEW("micro_batch"), .unit = WO_UNIT_NUMBER};
+  s->setting = (struct wo_setting){.knob = &s->knob, .event = &s->events[0], .value = sample_number(8)};
+  s->setting.value.evidence = 0;
+  s->report.facts = (struct wo_facts){
+      .job = &s->job, .pack = &s->pack, .rows = s->facts, .row_count = 4, .settings = &s->setting, .setting_count = 1};
 }
 
 /* Fills *s; pointers go into it, so it must not be moved afterwards. */
@@ -234,8 +246,6 @@ static inline void sample_fill(struct sample *s) {
   s->report.finding_count = 2;
   s->report.folds = s->folds;
   s->report.fold_count = 2;
-  s->report.facts = s->facts;
-  s->report.fact_count = 5;
   s->report.resubmit = WO_VIEW("sbatch train.sbatch");
 }
 

@@ -18,8 +18,8 @@
 #define THREE OTHER("811") OTHER("812") OTHER("813")
 
 static const struct wo_rank *find_rank(const struct sample_job *sample, int32_t rank) {
-  for (size_t i = 0; i < sample->report->rank_count; i++)
-    if (sample->report->ranks[i].rank == rank) return &sample->report->ranks[i];
+  for (size_t i = 0; i < sample->report->facts.rank_count; i++)
+    if (sample->report->facts.ranks[i].rank == rank) return &sample->report->facts.ranks[i];
   return NULL;
 }
 
@@ -27,7 +27,7 @@ static void test_table(void **state) {
   struct sample_job sample;
   struct wo_text out = {0};
   sample_log(&sample, *state, "[rank3]: " OOM_ON("3") "[rank1]: " OOM_ON("1") "[rank0]: " PEER_GONE);
-  assert_int_equal(sample.report->rank_count, 4);
+  assert_int_equal(sample.report->facts.rank_count, 4);
   assert_int_equal(find_rank(&sample, 3)->status, WO_RANK_FAILED);
   assert_int_equal(find_rank(&sample, 3)->gpu, 3);
   assert_int_equal(find_rank(&sample, 3)->evidence, sample.job->story.failure);
@@ -51,7 +51,7 @@ static void test_only_rank_0(void **state) {
   sample_log(&sample, *state, OOM_ON("0"));
   assert_false(sample_fact(&sample, "ranks.failed_count").is_known);
   assert_int_equal(sample_fact(&sample, "ranks.is_only_rank0").truth, WO_UNDECIDED);
-  assert_int_equal(sample.report->rank_count, 0);
+  assert_int_equal(sample.report->facts.rank_count, 0);
   sample_done(&sample);
 }
 
@@ -113,7 +113,7 @@ static void test_ranks_within_a_line(void **state) {
 static void test_local_labels(void **state) {
   struct sample_job sample;
   sample_log(&sample, *state, "[gpu01:1]:" OOM_ON("1") "[gpu02:1]:" PEER_GONE);
-  assert_int_equal(sample.report->rank_count, 0);
+  assert_int_equal(sample.report->facts.rank_count, 0);
   sample_done(&sample);
 }
 

@@ -102,14 +102,7 @@ static const struct row rows[] = {
      false},
 };
 
-static const struct wo_report_setting *find(const struct wo_report *report, const char *knob) {
-  for (size_t i = 0; i < report->setting_count; i++) {
-    if (wo_view_is(report->settings[i].knob, knob)) return &report->settings[i];
-  }
-  return NULL;
-}
-
-static bool is_other(const struct wo_report_setting *setting, const struct row *row) {
+static bool is_other(const struct wo_setting *setting, const struct row *row) {
   char text[200];
   if (row->other == NULL) return setting->other_count == 0;
   if (setting->other_count != 1 || setting->others[0].is_conflict != row->is_conflict) return false;
@@ -124,10 +117,11 @@ static void test_choice(void **state) {
     size_t count = 0;
     while (count < 3 && rows[i].files[count].path) count++;
     sample_read(&sample, *state, rows[i].files, count);
-    const struct wo_report_setting *const setting = find(sample.report, "micro_batch");
+    const struct wo_setting *const setting = wo_facts_setting(&sample.report->facts, WO_VIEW("micro_batch"));
     if (setting == NULL) fail_msg("%s: not set", rows[i].name);
     if (setting->value.number.mid != rows[i].value) fail_msg("%s: %g", rows[i].name, setting->value.number.mid);
-    if (!sample_is_spelled(&setting->spelling, rows[i].spelled)) fail_msg("%s", rows[i].name);
+    const struct wo_spelling spelling = wo_spell_setting(setting->event);
+    if (!sample_is_spelled(&spelling, rows[i].spelled)) fail_msg("%s", rows[i].name);
     if (!is_other(setting, &rows[i]))
       fail_msg("%s: %zu others, %.*s", rows[i].name, setting->other_count,
                setting->other_count ? (int)setting->others[0].why_not.len : 0,

@@ -201,7 +201,7 @@ static void test_absent_knowledge_is_null(void **state) {
   sample.job.story.job_id = (struct wo_view){NULL, 0};
   sample.job.story.rank_count = -1;
   sample.job.story.roles = NULL;
-  sample.report.fact_count = 0;
+  sample.report.facts.row_count = 0;
   cJSON *const root = written(&sample);
   assert_null_at(root, "failure");
   assert_null_at(root, "memory");
@@ -296,10 +296,10 @@ static void test_numbers_that_json_cannot_say(void **state) {
   struct sample sample;
   sample_fill(&sample);
   const double infinite = 1e308 * 10;
-  sample.facts[0].value.number = (struct wo_interval){0, infinite, infinite};
-  sample.facts[1].value = sample_number(-0.0);
-  sample.facts[2].value = sample_number(0.9);
-  sample.facts[3].value.truth = WO_UNDECIDED;
+  sample.setting.value.number = (struct wo_interval){0, infinite, infinite};
+  sample.facts[0].value = sample_number(-0.0);
+  sample.facts[1].value = sample_number(0.9);
+  sample.facts[2].value.truth = WO_UNDECIDED;
   cJSON *const root = written(&sample);
   assert_null_at(root, "facts/config.micro_batch/value");
   assert_number(root, "facts/oom.phase/value", 0.9);

@@ -270,7 +270,7 @@ static void test_values(void **state) {
     assert_int_equal(value.unit, wo_expr_unit(expr));
     value_to_text(value, text, sizeof text);
     if (strcmp(text, values[i].value) != 0) fail_msg("%s: expected %s, got %s", values[i].text, values[i].value, text);
-    assert_true(wo_view_is(wo_expr_source(expr), values[i].text));
+    assert_true(wo_view_is(expr->source, values[i].text));
   }
   wo_arena_done(&arena);
 }

@@ -487,9 +487,9 @@ static void note_fact(void *context, struct wo_view name) {
 static void note_step(void *context, const struct wo_expr_step *step) {
   struct outline *const outline = context;
   const size_t len = strlen(outline->text);
-  snprintf(outline->text + len, sizeof outline->text - len, "%u:%.*s=%d", step->depth, (int)step->source.len, step->source.ptr,
-           (int)step->value.truth);
-  if (step->is_leaf) wo_expr_step_each_fact(step, note_fact, outline);
+  snprintf(outline->text + len, sizeof outline->text - len, "%u:%.*s=%d", step->depth, (int)step->expr.source.len,
+           step->expr.source.ptr, (int)step->value.truth);
+  if (step->is_leaf) wo_expr_each_fact(&step->expr, note_fact, outline);
   const size_t end = strlen(outline->text);
   snprintf(outline->text + end, sizeof outline->text - end, ";");
 }

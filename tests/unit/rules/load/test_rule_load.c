@@ -346,7 +346,7 @@ static void test_definitions(void **state) {
   assert_int_equal(pack->define_count, 3);
   const struct wo_define *const late = wo_pack_define(pack, WO_VIEW("late"));
   assert_true(late->place.is_user && late->place.is_replacing);
-  assert_true(wo_view_is(wo_expr_source(late->expr), "oom.step > 5"));
+  assert_true(wo_view_is(late->expr->source, "oom.step > 5"));
   assert_false(wo_pack_define(pack, WO_VIEW("size"))->place.is_user);
   assert_null(wo_pack_define(pack, WO_VIEW("c")));
   wo_pack_free(pack);
@@ -517,7 +517,7 @@ static void test_late_rules_are_the_same(void **state) {
     assert_non_null(b);
     assert_true(wo_view_equal(a->id, b->id) && wo_view_equal(a->family, b->family));
     assert_true(wo_view_equal(wo_template_source(a->title), wo_template_source(b->title)));
-    assert_true(wo_view_equal(wo_expr_source(a->when), wo_expr_source(b->when)));
+    assert_true(wo_view_equal(a->when->source, b->when->source));
     assert_int_equal(a->for_count + a->against_count + a->would_tell_count,
                      b->for_count + b->against_count + b->would_tell_count);
     assert_int_equal(a->fix_count, b->fix_count);

@@ -25,9 +25,9 @@ static void test_rows(void **state) {
   struct sample_job sample;
   sample_read(&sample, *state, files, 2);
   struct wo_report *report = report_of(&sample);
-  assert_int_equal(report->monitor_count, 4);
+  assert_int_equal(report->facts.monitor_count, 4);
   for (size_t i = 0; i < 4; i++) {
-    const struct wo_card_trace *monitor = &report->monitors[i];
+    const struct wo_card_trace *monitor = &report->facts.monitors[i];
     assert_true(monitor->file == i / 2 && monitor->gpu == (int32_t)(i % 2) && monitor->samples == 2);
     assert_true(monitor->fb_peak_bytes.value.mid == (i % 2 ? 900 : 300) * WO_MIB && !monitor->fb_slope_bytes_per_s.is_known);
   }
@@ -43,8 +43,8 @@ static void test_merge(void **state) {
   struct sample_job sample;
   sample_read(&sample, *state, files, 1);
   struct wo_report *report = report_of(&sample);
-  assert_int_equal(report->monitor_count, 2);
-  const struct wo_card_trace *monitor = &report->monitors[1];
+  assert_int_equal(report->facts.monitor_count, 2);
+  const struct wo_card_trace *monitor = &report->facts.monitors[1];
   assert_true(monitor->gpu == 1 && monitor->samples == 3);
   assert_true(monitor->fb_peak_bytes.value.mid == 950 * WO_MIB && monitor->capacity_bytes.value.mid == 1000 * WO_MIB);
   assert_true(monitor->fb_last_bytes.value.mid == 900 * WO_MIB);
@@ -165,7 +165,7 @@ static void test_processes(void **state) {
   assert_true(wo_view_is(sample.job->inputs[0].format, "pmon") && wo_view_is(sample.job->inputs[1].format, "query-apps"));
   assert_true(sample_number(&sample, "dmon.process_count") == 3);
   struct wo_report *report = report_of(&sample);
-  assert_int_equal(report->process_count, 3);
+  assert_int_equal(report->facts.process_count, 3);
   wo_report_text(report, (struct wo_text_style){.width = 200}, &text);
   struct wo_view out = {text.ptr, text.len};
   assert_true(wo_view_has(out, "processes in pmon.txt: large one (pid 8, GPU 0) 900.00 MiB; small (pid 7, GPU 0) 10.00 MiB\n"));
