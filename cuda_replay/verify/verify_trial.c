@@ -7,7 +7,7 @@
 #include <assert.h>
 
 #include "cuda_replay/replay/check.h"
-#include "cuda_replay/whatif/steady_pattern.h"
+#include "cuda_replay/whatif/steady.h"
 #include "cuda_replay/verify/verify_measured.h"
 #include "cuda_replay/whatif/whatif.h"
 #include "parsers/base/units.h"
@@ -212,7 +212,7 @@ static bool has_low(const struct part *part) {
 /* One end of the interval as a pattern in its steady state; released with wo_alloc_pattern_done. */
 static enum wo_status make_end(const struct trial *trial, enum wo_bound bound, struct wo_alloc_pattern *ret_pattern,
                                struct wo_err *err) {
-  const struct wo_steady_pattern_options repeat = {
+  const struct wo_steady_options repeat = {
       .settings = trial->settings, .torch = trial->subject->torch, .is_once = trial->part->is_once};
   if (!trial->is_changed) return wo_steady_pattern_make(trial->part->patterns[bound], &repeat, ret_pattern, NULL, err);
   const enum wo_bound from = has_low(trial->part) ? bound : WO_BOUND_HIGH;

@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_replay/device/device_model.h"
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "parsers/base/vec.h"
+
+/* A pattern with more requests than this runs one pass: protects time. */
+enum { REPEATED_REQUESTS_MAX = 4 * 1000 * 1000 };
 
 /* ---- Unrolling ---- */
 
@@ -124,7 +128,6 @@ struct watch {
   const struct wo_passes *passes;
   struct wo_steady *steady;
   unsigned pass;
-  uint64_t oom_count;
 };
 
 /* Statistics are signed, as in torch; none is below 0 here. */
@@ -149,15 +152,14 @@ static void watch_step(void *state, size_t request, const struct wo_allocator *a
     uint32_t begin = watch->passes->begins[watch->pass];
     pass->allocated_at = request < begin ? 0 : (uint32_t)request - begin;
   }
-  if (stats->num_ooms > watch->oom_count) pass->has_oom = true;
-  watch->oom_count = stats->num_ooms;
 }
 
 /* Each run needs a device of its own, without the segments of the run before. */
 static enum wo_status run_passes(const struct wo_alloc_pattern *unrolled, const struct wo_passes *passes,
                                  const struct wo_steady_options *options, struct wo_steady *steady, struct wo_err *err) {
   struct wo_device device;
-  struct wo_device_model *model = wo_device_model_new(&options->device, &device);
+  const struct wo_device_model_options endless = {.capacity_bytes = UINT64_MAX};
+  struct wo_device_model *model = wo_device_model_new(&endless, &device);
   if (model == NULL) return wo_err_set(err, WO_E_NOMEM, "no memory for the model of the device");
   *steady = (struct wo_steady){.count = passes->count};
   struct watch watch = {.passes = passes, .steady = steady};
@@ -182,27 +184,39 @@ const struct wo_steady_pass *wo_steady_last(const struct wo_steady *steady) {
   return &steady->passes[steady->count - 1];
 }
 
-/* One try with a number of passes. */
-static enum wo_status try_passes(const struct wo_alloc_pattern *pattern, unsigned count, const struct wo_steady_options *options,
-                                 struct wo_steady *steady, struct wo_err *err) {
-  struct wo_alloc_pattern unrolled;
-  struct wo_passes passes;
-  enum wo_status status = wo_steady_unroll(pattern, count, &unrolled, &passes, NULL);
-  if (status == WO_E_LIMIT) return wo_err_set(err, status, "the recording is too long to be repeated %u times", count);
-  if (status != WO_OK) return wo_err_set(err, status, "no memory for the repeated recording");
-  status = run_passes(&unrolled, &passes, options, steady, err);
-  wo_alloc_pattern_done(&unrolled);
-  return status;
+/* Tries more and more passes; the pattern of the last try is the caller's. */
+static enum wo_status settle(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
+                             struct wo_alloc_pattern *ret_pattern, struct wo_steady *ret_steady, struct wo_err *err) {
+  const bool is_program = pattern->start_count == 0;
+  for (unsigned count = is_program ? 1 : 2;; count *= 2) {
+    struct wo_passes passes;
+    enum wo_status status = wo_steady_unroll(pattern, count, ret_pattern, &passes, NULL);
+    if (status == WO_E_LIMIT) return wo_err_set(err, status, "the recording is too long to be repeated %u times", count);
+    if (status != WO_OK) return wo_err_set(err, status, "no memory for the repeated recording");
+    status = run_passes(ret_pattern, &passes, options, ret_steady, err);
+    ret_steady->is_stable = status == WO_OK && (is_program || is_stable(ret_steady));
+    if (status == WO_OK && (ret_steady->is_stable || count >= WO_STEADY_PASSES_MAX)) return WO_OK;
+    wo_alloc_pattern_done(ret_pattern);
+    if (status != WO_OK) return status;
+  }
 }
 
 enum wo_status wo_steady_run(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
                              struct wo_steady *ret_steady, struct wo_err *err) {
-  bool is_program = pattern->start_count == 0;
-  unsigned count = is_program ? 1 : 2;
-  for (;; count *= 2) {
-    enum wo_status status = try_passes(pattern, count, options, ret_steady, err);
-    if (status != WO_OK) return status;
-    ret_steady->is_stable = is_program || is_stable(ret_steady);
-    if (ret_steady->is_stable || count >= WO_STEADY_PASSES_MAX) return WO_OK;
-  }
+  struct wo_alloc_pattern unrolled;
+  const enum wo_status status = settle(pattern, options, &unrolled, ret_steady, err);
+  if (status == WO_OK) wo_alloc_pattern_done(&unrolled);
+  return status;
+}
+
+enum wo_status wo_steady_pattern_make(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
+                                      struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes, struct wo_err *err) {
+  const bool is_single = pattern->start_count == 0 || options->is_once || pattern->requests.count > REPEATED_REQUESTS_MAX;
+  struct wo_passes passes;
+  struct wo_steady steady = {.count = 1};
+  const enum wo_status status =
+      is_single ? wo_steady_unroll(pattern, 1, ret_pattern, &passes, NULL) : settle(pattern, options, ret_pattern, &steady, err);
+  if (status == WO_OK && ret_passes) *ret_passes = steady.count;
+  if (status == WO_E_LIMIT) return wo_err_set(err, WO_E_RANGE, "the recording is too long to be repeated");
+  return status == WO_E_NOMEM ? wo_err_set(err, status, "%s", wo_status_text(status)) : status;
 }

@@ -135,8 +135,7 @@ static void check_forecast(const struct wo_alloc_pattern *pattern, const struct 
                            const struct wo_scale_spec *spec) {
   struct wo_forecast forecast;
   struct wo_err err = {0};
-  struct wo_steady_options options = {
-      .settings = wo_alloc_settings_default(206), .torch = 206, .device = {.capacity_bytes = UINT64_C(1) << 36}};
+  struct wo_steady_options options = {.settings = wo_alloc_settings_default(206), .torch = 206};
   require(wo_forecast_run(pattern, exponents, spec, &options, &forecast, &err) == WO_OK);
   uint64_t bytes = 0;
   for (int i = 0; i < WO_SCALE_REASON_COUNT_; i++) bytes += forecast.reason_bytes[i];

@@ -18,8 +18,7 @@
 static const struct wo_made_shape shape = {.batch = 2, .length = 64, .hidden = 64, .heads = 4, .layers = 2, .vocabulary = 512};
 
 static struct wo_steady_options plain(void) {
-  return (struct wo_steady_options){
-      .settings = wo_alloc_settings_default(206), .torch = 206, .device = {.capacity_bytes = UINT64_MAX}};
+  return (struct wo_steady_options){.settings = wo_alloc_settings_default(206), .torch = 206};
 }
 
 static uint32_t start(struct wo_alloc_pattern *pattern, uint64_t size_bytes) {
@@ -136,17 +135,6 @@ static void growth_is_waited_for(void **state) {
   wo_recording_free(recording);
 }
 
-static void out_of_memory_is_told(void **state) {
-  (void)state;
-  struct wo_made_step step = wo_made_step_make(&shape);
-  struct wo_steady_options options = plain();
-  struct wo_steady steady;
-  options.device.capacity_bytes = 2 * MIB;
-  assert_int_equal(wo_steady_run(&step.pattern, &options, &steady, NULL), WO_OK);
-  assert_true(steady.outcome.has_oom && steady.passes[0].has_oom);
-  wo_made_step_done(&step);
-}
-
 static void memory_out_is_told(void **state) {
   (void)state;
   struct wo_made_step step = wo_made_step_make(&shape);
@@ -165,8 +153,7 @@ static void memory_out_is_told(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(successors_are_found), cmocka_unit_test(unrolled_is_whole),    cmocka_unit_test(passes_are_alike),
-      cmocka_unit_test(programs_run_once),    cmocka_unit_test(growth_is_waited_for), cmocka_unit_test(out_of_memory_is_told),
-      cmocka_unit_test(memory_out_is_told),
+      cmocka_unit_test(programs_run_once),    cmocka_unit_test(growth_is_waited_for), cmocka_unit_test(memory_out_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
