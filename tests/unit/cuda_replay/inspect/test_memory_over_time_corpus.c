@@ -79,7 +79,7 @@ static bool explain(const char *path) {
   const struct wo_trace *const trace = &recording->traces.items[0];
   const uint16_t torch = recording->torch_to ? recording->torch_to : WO_TORCH_DEFAULT;
   const bool is_whole = wo_alloc_pattern_make(recording, trace, &pattern, NULL) == WO_OK &&
-                        wo_start_rebuild(recording, trace, &recording->settings, torch, &start, NULL) == WO_OK;
+                        wo_start_rebuild(recording, trace, &recording->settings, &start, NULL) == WO_OK;
   if (is_whole) {
     struct fresh fresh = {.start = &start};
     const struct wo_memory_devices devices = {&fresh, fresh_device, {0}};
