@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cuda_replay/plot/plot_term.h"
+#include "cuda_replay/plot/plot.h"
 #include "cuda_replay/command/replay_plot.h"
 #include "parsers/base/clean.h"
 #include "parsers/base/units.h"

@@ -7,8 +7,7 @@
 #include <cmocka.h>
 
 #include "cuda_replay/inspect/pins.h"
-#include "cuda_replay/plot/plot_svg.h"
-#include "cuda_replay/plot/plot_term.h"
+#include "cuda_replay/plot/plot.h"
 #include "cuda_replay/recording/open/trace_open.h"
 #include "tests/support/replay/memory_over_time_sample.h"
 #include "tests/support/files.h"
