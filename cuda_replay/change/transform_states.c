@@ -50,8 +50,7 @@ static enum wo_status rewrite_states(const struct wo_transform_request *request,
                                      struct wo_err *err) {
   if (!has_any(request, is_one)) return wo_err_set(err, WO_E_RANGE, "the recording shows no %s, nothing would change", what);
   struct wo_instance buffer = working_buffer(request, kind);
-  bool is_made = wo__rewrite(request, resize, &buffer, kind != BUFFER_NONE ? 1 : 0, ret_pattern);
-  return is_made ? WO_OK : wo_err_set(err, WO_E_NOMEM, "no memory for the changed recording");
+  return wo__rewrite(request, resize, kind != BUFFER_NONE ? &buffer : NULL, ret_pattern, err);
 }
 
 /* ---- Sharding ---- */

@@ -35,11 +35,8 @@ static bool note_origin(struct unroll *unroll, uint32_t from) {
 
 /* A request that was refused in the recorded run is tried, and given back, in each pass. */
 static bool repeat_alloc(struct unroll *unroll, uint32_t from, uint32_t entry) {
-  struct wo_instance instance = unroll->from->instances.items[from];
-  bool was_refused = instance.birth != WO_NO_REQUEST && instance.death == instance.birth;
-  bool is_added = was_refused ? wo_alloc_pattern_add_refused(&unroll->to, instance, entry, &unroll->now[from])
-                              : wo_alloc_pattern_add_alloc(&unroll->to, instance, entry, &unroll->now[from]);
-  return is_added && note_origin(unroll, from);
+  const struct wo_instance *const instance = &unroll->from->instances.items[from];
+  return wo_alloc_pattern_add_again(&unroll->to, instance, entry, &unroll->now[from]) && note_origin(unroll, from);
 }
 
 static bool repeat_request(struct unroll *unroll, const struct wo_request *request) {
