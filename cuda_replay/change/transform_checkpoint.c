@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "cuda_replay/change/transform_internal.h"
+#include "parsers/base/arena.h"
 
 struct segment {
   size_t first, end;   /* requests of forward */
@@ -21,6 +22,7 @@ struct segment {
 struct checkpoint {
   const struct wo_transform_request *request;
   struct wo__rewriting pattern;
+  struct wo_arena arena;   /* of the following */
   size_t *next_backward;   /* for each request: the next one born in backward */
   uint8_t *is_saved;       /* saved for backward, freed and made again */
   uint8_t *is_extended;    /* an output that lives longer than in the recording */
@@ -375,17 +377,16 @@ static bool write_all(struct checkpoint *work) {
 
 static bool prepare(struct checkpoint *work) {
   const struct wo_alloc_pattern *from = work->request->pattern;
-  if (!wo__rewriting_begin_alive(&work->pattern, from)) return false;
   size_t requests = from->requests.count + 1, instances = from->instances.count + 1;
-  work->next_backward = malloc(requests * sizeof work->next_backward[0]);
-  work->ends_at = calloc(requests, sizeof work->ends_at[0]);
-  work->recomputes_at = calloc(requests, sizeof work->recomputes_at[0]);
-  work->is_saved = calloc(instances, 1);
-  work->is_extended = calloc(instances, 1);
-  work->segment_of = calloc(instances, sizeof work->segment_of[0]);
-  work->segments = malloc(instances * sizeof work->segments[0]);
-  if (work->next_backward == NULL || work->ends_at == NULL || work->recomputes_at == NULL) return false;
-  if (work->is_saved == NULL || work->is_extended == NULL || work->segment_of == NULL || work->segments == NULL) return false;
+  wo_arena_init(&work->arena, SIZE_MAX);
+  work->next_backward = wo_arena_array(&work->arena, requests, sizeof work->next_backward[0]);
+  work->ends_at = wo_arena_array(&work->arena, requests, sizeof work->ends_at[0]);
+  work->recomputes_at = wo_arena_array(&work->arena, requests, sizeof work->recomputes_at[0]);
+  work->is_saved = wo_arena_array(&work->arena, instances, 1);
+  work->is_extended = wo_arena_array(&work->arena, instances, 1);
+  work->segment_of = wo_arena_array(&work->arena, instances, sizeof work->segment_of[0]);
+  work->segments = wo_arena_array(&work->arena, instances, sizeof work->segments[0]);
+  if (wo_arena_is_exhausted(&work->arena)) return false;
   size_t next = from->requests.count;
   for (size_t r = from->requests.count; r-- > 0;) {
     const struct wo_request *request = &from->requests.items[r];
@@ -415,14 +416,9 @@ static bool find_segments(struct checkpoint *work) {
 enum wo_status wo__transform_checkpoint(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
                                         struct wo_err *err) {
   struct checkpoint work = {.request = request};
-  const bool is_made = prepare(&work) && find_segments(&work) && write_all(&work);
-  free(work.next_backward);
-  free(work.ends_at);
-  free(work.recomputes_at);
-  free(work.is_saved);
-  free(work.is_extended);
-  free(work.segment_of);
-  free(work.segments);
+  const bool is_made =
+      wo__rewriting_begin_alive(&work.pattern, request->pattern) && prepare(&work) && find_segments(&work) && write_all(&work);
+  wo_arena_done(&work.arena);
   return wo__rewriting_end(&work.pattern, is_made,
                            work.segment_count > 0 ? NULL : "no layers were found: nothing that backward needs repeats in forward",
                            ret_pattern, err);

@@ -14,8 +14,7 @@ struct wo__rewriting {
   uint32_t *now; /* for each instance of `from`: the one of `to` that represents it; WO__GONE if there is none */
 };
 
-/* Begins: nothing is represented yet / also adds the instances that are alive at the start. False if memory is out. */
-bool wo__rewriting_begin(struct wo__rewriting *work, const struct wo_alloc_pattern *from);
+/* Begins with the instances that are alive at the start. False if memory is out. */
 bool wo__rewriting_begin_alive(struct wo__rewriting *work, const struct wo_alloc_pattern *from);
 
 /* Repeats a request: an allocation is represented by the one that it adds; another request refers to what represents its

@@ -35,7 +35,8 @@ uint64_t wo__parameter_bytes(const struct wo_transform_request *request, uint64_
 
 /* ---- Request by request ---- */
 
-bool wo__rewriting_begin(struct wo__rewriting *work, const struct wo_alloc_pattern *from) {
+/* Nothing is represented yet. */
+static bool begin(struct wo__rewriting *work, const struct wo_alloc_pattern *from) {
   *work = (struct wo__rewriting){.from = from, .to = {.recording = from->recording}};
   work->now = malloc((from->instances.count + 1) * sizeof work->now[0]);
   for (size_t i = 0; work->now != NULL && i < from->instances.count; i++) work->now[i] = WO__GONE;
@@ -43,7 +44,7 @@ bool wo__rewriting_begin(struct wo__rewriting *work, const struct wo_alloc_patte
 }
 
 bool wo__rewriting_begin_alive(struct wo__rewriting *work, const struct wo_alloc_pattern *from) {
-  if (!wo__rewriting_begin(work, from)) return false;
+  if (!begin(work, from)) return false;
   for (uint32_t i = 0; i < from->start_count; i++) {
     if (!wo_alloc_pattern_add_start(&work->to, from->instances.items[i])) return false;
     work->now[i] = i;
@@ -124,7 +125,7 @@ static bool add_extra(struct wo__rewriting *work, const struct wo_instance *extr
 enum wo_status wo__rewrite(const struct wo_transform_request *request, wo__resize *resize, const struct wo_instance *extra,
                            struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
   struct wo__rewriting work;
-  const bool is_made = wo__rewriting_begin(&work, request->pattern) && (extra == NULL || add_extra(&work, extra)) &&
+  const bool is_made = begin(&work, request->pattern) && (extra == NULL || add_extra(&work, extra)) &&
                        rewrite_start(&work, request, resize) && rewrite_requests(&work, request, resize);
   return wo__rewriting_end(&work, is_made, NULL, ret_pattern, err);
 }

@@ -100,7 +100,7 @@ enum wo_status wo_replay_recorded_run(struct wo_replay_report *report, struct wo
   if (status != WO_OK) return status;
   report->has_memory = true;
   report->recorded.settings = report->recorded_settings;
-  wo_replay_case_add(&report->recorded, &report->recorded_pattern, &report->memory.outcome);
+  wo_replay_case_add(&report->recorded, &report->memory.outcome);
   report->operation_count += report->memory.outcome.requests_run + report->memory.outcome.segment_events;
   report->has_recorded = true;
   return WO_OK;

@@ -94,7 +94,7 @@ static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *sub
   char requested[WO_SIZE_TEXT], capacity[WO_SIZE_TEXT];
   const struct wo_replay_outcome *const outcome = &subject->outcome;
   wo_text_add(&w->line, "a request of %s fails", wo__replay_size(outcome->oom.requested_bytes, requested));
-  if (subject->oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, " at entry %" PRIu32, subject->oom_entry);
+  if (subject->outcome.oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, " at entry %" PRIu32, subject->outcome.oom_entry);
   if (w->report->capacity.bytes > 0)
     wo_text_add(&w->line, "; the allocator may take %s", wo__replay_size(w->report->capacity.bytes, capacity));
 }
@@ -276,10 +276,10 @@ static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *
               : report->has_whatif ? " of the what-if"
                                    : "",
               wo__replay_size(peak->allocated_bytes, text[0]), wo__replay_size(peak->requested_bytes, text[1]));
-  if (subject->peak_entry == WO_NO_ENTRY) {
+  if (subject->outcome.peak.allocated_entry == WO_NO_ENTRY) {
     wo_text_add(&w->line, " before the first entry");
   } else {
-    wo_text_add(&w->line, " at entry %" PRIu32, subject->peak_entry);
+    wo_text_add(&w->line, " at entry %" PRIu32, subject->outcome.peak.allocated_entry);
   }
   wo_text_add(&w->line, "; reserved %s at most", wo__replay_size(peak->reserved_bytes, text[2]));
   wo__replay_put(w, 2, 4);

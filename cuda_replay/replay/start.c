@@ -6,10 +6,10 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "cuda_replay/replay/expandable_ranges_internal.h"
 #include "cuda_replay/replay/start_backwards_internal.h"
+#include "parsers/base/arena.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
@@ -341,14 +341,14 @@ static enum wo_status settle_ranges(struct wo_start *start, const struct wo_reco
   const size_t count = start->segments.count + 1;
   struct ranges ranges = {.start = start, .recording = recording, .settings = settings};
   enum wo_status status = wo__card_bytes(recording, trace, start, &ranges.card_bytes);
-  ranges.heads = calloc(count, sizeof *ranges.heads);
-  ranges.begins = calloc(count, sizeof *ranges.begins);
-  ranges.mapped = calloc(count, sizeof *ranges.mapped);
-  if (!ranges.heads || !ranges.begins || !ranges.mapped) status = WO_E_NOMEM;
+  struct wo_arena arena;
+  wo_arena_init(&arena, SIZE_MAX);
+  ranges.heads = wo_arena_array(&arena, count, sizeof *ranges.heads);
+  ranges.begins = wo_arena_array(&arena, count, sizeof *ranges.begins);
+  ranges.mapped = wo_arena_array(&arena, count, sizeof *ranges.mapped);
+  if (wo_arena_is_exhausted(&arena)) status = WO_E_NOMEM;
   if (status == WO_OK) walk_ranges(&ranges, trace);
-  free(ranges.heads);
-  free(ranges.begins);
-  free(ranges.mapped);
+  wo_arena_done(&arena);
   return status;
 }
 

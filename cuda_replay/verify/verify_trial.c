@@ -337,7 +337,6 @@ static enum wo_status judge_failing(const struct trial *trial, const struct wo_a
 
 /* A change fits, but the recording proves nothing, or ends before the step does. */
 static void heed_why_not_proven(const struct wo_verify_subject *subject, struct wo_verify_result *result) {
-  char spare[32];
   if (subject->why_not_proven[0] != '\0') {
     result->fit = WO_VERIFY_UNSURE;
     snprintf(result->why, sizeof result->why, "%s", subject->why_not_proven);
@@ -346,7 +345,7 @@ static void heed_why_not_proven(const struct wo_verify_subject *subject, struct 
     result->gets_past = true;
     snprintf(result->why, sizeof result->why,
              "the refused request goes through with %s to spare; the recording has nothing of the rest of the step",
-             wo_units_bytes_text((double)result->margin_bytes, spare, sizeof spare));
+             WO_BYTES_TEXT(result->margin_bytes));
   }
 }
 
@@ -455,16 +454,13 @@ static size_t list_parts(const struct wo_verify_subject *subject, struct part pa
 /* The change as one of the recording, in *room: it also scales a recording of another run to the job's own sizes. */
 static const struct wo_change *rebase(const struct wo_verify_subject *subject, const struct wo_change *change,
                                       struct wo_change *room) {
-  bool is_other_run = false;
+  if (!wo_verify_is_of_another_run(subject)) return change;
   *room = change ? *change : (struct wo_change){0};
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
     const struct wo_scale_axis recorded = subject->recorded_at.axes[axis];
     struct wo_scale_axis *const wanted = &room->scale.axes[axis];
-    if (recorded.from == 0) continue;
-    *wanted = (struct wo_scale_axis){recorded.from, wanted->to > 0 ? wanted->to : recorded.to};
-    is_other_run = true;
+    if (recorded.from > 0) *wanted = (struct wo_scale_axis){recorded.from, wanted->to > 0 ? wanted->to : recorded.to};
   }
-  if (!is_other_run) return change;
   room->has_scale = true;
   return room;
 }
