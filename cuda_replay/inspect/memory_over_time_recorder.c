@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "cuda_replay/inspect/memory_over_time.h"
+#include "cuda_replay/inspect/memory_over_time_internal.h"
 #include "parsers/base/vec.h"
 
 struct wo_memory_recorder {

@@ -27,10 +27,9 @@ struct wo_passes {
 };
 
 /* A pattern that repeats the given one `passes` times (1 .. WO_STEADY_PASSES_MAX). Instance indices below the given pattern's
- * count keep their meaning for the first pass; instance_of (NULL allowed) gets for each instance of the result the one that it
- * repeats, and is released with free. WO_E_LIMIT if it would have 2^31 requests, WO_E_NOMEM. */
+ * count keep their meaning for the first pass. WO_E_LIMIT if it would have 2^31 requests, WO_E_NOMEM. */
 enum wo_status wo_steady_unroll(const struct wo_alloc_pattern *pattern, unsigned passes, struct wo_alloc_pattern *ret_pattern,
-                                struct wo_passes *ret_passes, uint32_t **ret_instance_of);
+                                struct wo_passes *ret_passes);
 
 struct wo_steady_pass {
   uint64_t reserved_bytes;  /* peaks within the pass */
