@@ -19,7 +19,4 @@ struct wo_allocator_observer wo_memory_recorder_events(struct wo_memory_recorder
  * the way; nothing is returned then. */
 enum wo_status wo_memory_recorder_finish(struct wo_memory_recorder *recorder, struct wo_memory_over_time *ret_memory);
 
-/* Joins b, which follows a, to a. */
-void wo_memory_bin_join(struct wo_memory_bin *a, const struct wo_memory_bin *b);
-
 #endif

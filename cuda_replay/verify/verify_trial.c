@@ -468,7 +468,7 @@ static const struct wo_change *rebase(const struct wo_verify_subject *subject, c
 enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_change *change, unsigned shuffles,
                              struct wo_verify_result *ret_result, struct wo_err *err) {
   struct part parts[2];
-  struct wo_verify_result result = {0};
+  struct wo_verify_result result = WO_VERIFY_BEST;
   struct wo_change room;
   assert(subject && ret_result && err);
   const struct wo_change *const rebased = rebase(subject, change, &room);
@@ -477,10 +477,7 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
     struct wo_verify_result one;
     const enum wo_status status = try_part(subject, &parts[i], rebased, shuffles, &one, err);
     if (status != WO_OK) return status;
-    if (i == 0)
-      result = one;
-    else
-      wo_verify_result_join(&result, &one);
+    wo_verify_result_join(&result, &one);
   }
   wo_verify_apply_measured(subject, change, &result);
   *ret_result = result;

@@ -97,6 +97,9 @@ static inline uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subj
   return subject->capacity_bytes > subject->uncertainty_bytes ? subject->capacity_bytes - subject->uncertainty_bytes : 0;
 }
 
+/* Nothing is better: any result that is joined to it replaces it. */
+#define WO_VERIFY_BEST ((struct wo_verify_result){.fit = WO_VERIFY_YES, .margin_bytes = INT64_MAX})
+
 /* Takes over `other` if it is worse: a job that does not fit on one rank does not fit. */
 void wo_verify_result_join(struct wo_verify_result *result, const struct wo_verify_result *other);
 
