@@ -69,19 +69,17 @@ static const struct {
   enum wo_status (*add)(struct wo_change *change, struct wo_view value, struct wo_err *err);
 } items[] = {{"set", add_set}, {"scale", add_scale}, {"transform", add_transform}};
 
-bool wo_change_has_item(struct wo_view name) {
-  for (size_t i = 0; i < sizeof items / sizeof items[0]; i++) {
-    if (wo_view_is(name, items[i].name)) return true;
-  }
-  return false;
+/* Neither an option nor a proposal has another one. */
+static enum wo_status fail_unknown(struct wo_view name, struct wo_err *err) {
+  const struct wo_view shown = wo_view_sub(name, 0, 40);
+  return wo_err_set(err, WO_E_USAGE, "'%.*s' is none of scale, set, transform", (int)shown.len, shown.len > 0 ? shown.ptr : "");
 }
 
 enum wo_status wo_change_add(struct wo_change *change, struct wo_view name, struct wo_view value, struct wo_err *err) {
   for (size_t i = 0; i < sizeof items / sizeof items[0]; i++) {
     if (wo_view_is(name, items[i].name)) return items[i].add(change, value, err);
   }
-  const struct wo_view shown = wo_view_sub(name, 0, 40);
-  return wo_err_set(err, WO_E_USAGE, "'%.*s' is none of scale, set, transform", (int)shown.len, shown.len > 0 ? shown.ptr : "");
+  return fail_unknown(name, err);
 }
 
 /* ---- Proposals of a diagnosis ---- */
@@ -114,8 +112,7 @@ static enum wo_status add_part(struct wo_change *change, const struct wo_propose
   case WO_PROPOSED_OTHER:
     break;
   }
-  const struct wo_view shown = wo_view_sub(part->text, 0, 40);
-  return wo_err_set(err, WO_E_USAGE, "'%.*s' is none of scale, set, transform", (int)shown.len, shown.len > 0 ? shown.ptr : "");
+  return fail_unknown(part->text, err);
 }
 
 enum wo_status wo_change_add_proposed(struct wo_change *change, const struct wo_proposed_change *proposed, struct wo_err *err) {

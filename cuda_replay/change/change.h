@@ -45,9 +45,6 @@ enum wo_status wo_change_add(struct wo_change *change, struct wo_view name, stru
  * may hold a part of it then. */
 enum wo_status wo_change_add_proposed(struct wo_change *change, const struct wo_proposed_change *proposed, struct wo_err *err);
 
-/* Whether wo_change_add knows items of that name. */
-bool wo_change_has_item(struct wo_view name);
-
 /* The allocator's settings under the change: its sets replace the recorded ones, as a new PYTORCH_CUDA_ALLOC_CONF would; a memory
  * fraction is set by the program and stays. Without any set, the recorded settings. Statuses of wo_alloc_settings_parse;
  * WO_E_NOMEM. */

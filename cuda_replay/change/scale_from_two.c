@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "cuda_replay/change/scale_internal.h"
 #include "cuda_replay/collections/sequence_match.h"
 #include "parsers/base/vec.h"
 
@@ -160,13 +161,6 @@ static bool find_ratio(const struct quotients *quotients, struct wo_scale_from_t
 
 /* ---- Powers ---- */
 
-static void set_power(struct wo_exponent *exponent, enum wo_scale_axis_id axis, unsigned low, unsigned likely, unsigned high) {
-  assert(low <= likely && likely <= high && high <= 2);
-  exponent->power[axis][WO_BOUND_LOW] = (uint8_t)low;
-  exponent->power[axis][WO_BOUND_LIKELY] = (uint8_t)likely;
-  exponent->power[axis][WO_BOUND_HIGH] = (uint8_t)high;
-}
-
 /* size * ratio^power, not rounded. */
 static double grown(const struct wo_scale_from_two *pair, uint64_t size, unsigned power) {
   assert(pair->ratio_under > 0);
@@ -181,8 +175,7 @@ static void set_matched(struct pairing *pairing, struct wo_exponent *exponent, u
   for (unsigned power = 0; power <= 2; power++) {
     double difference = grown(pair, first, power) - (double)second;
     if (difference > 0.5 || difference < -0.5) continue;
-    set_power(exponent, pairing->axis, power, power, power);
-    exponent->reason = WO_SCALE_REASON_PAIR;
+    wo__exponent_set(exponent, pairing->axis, power, power, power, WO_SCALE_REASON_PAIR);
     pair->by_power[power]++;
     return;
   }
@@ -194,8 +187,7 @@ static void set_matched(struct pairing *pairing, struct wo_exponent *exponent, u
     to_low = 1 / to_low;
     to_high = 1 / to_high;
   }
-  set_power(exponent, pairing->axis, low, to_low <= to_high ? low : low + 1, low + 1);
-  exponent->reason = WO_SCALE_REASON_PAIR_ODD;
+  wo__exponent_set(exponent, pairing->axis, low, to_low <= to_high ? low : low + 1, low + 1, WO_SCALE_REASON_PAIR_ODD);
   pair->others++;
 }
 
@@ -234,8 +226,7 @@ static bool set_unmatched(struct pairing *pairing, const struct wo_exponents *in
       *exponent = pairing->exponents.list.items[sibling->instance];
       exponent->reason = WO_SCALE_REASON_PAIR_GROUP;
     } else if (inferred == NULL) {
-      set_power(exponent, pairing->axis, 0, 1, pairing->axis == WO_AXIS_SEQ_LEN ? 2 : 1);
-      exponent->reason = WO_SCALE_REASON_UNDECIDED;
+      wo__exponent_set(exponent, pairing->axis, 0, 1, pairing->axis == WO_AXIS_SEQ_LEN ? 2 : 1, WO_SCALE_REASON_UNDECIDED);
     }
   }
   free(siblings);

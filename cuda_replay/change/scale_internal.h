@@ -24,15 +24,20 @@ static inline bool wo__scale_is_open(const struct wo__scaling *work, size_t inst
   return work->exponents[instance].reason == WO_REASON_OPEN;
 }
 
-/* Sets an instance's power of the length (low, likely and high), with the reason. */
+/* Sets a power (low, likely and high) of an axis, with the reason. */
+static inline void wo__exponent_set(struct wo_exponent *exponent, enum wo_scale_axis_id axis, unsigned low, unsigned likely,
+                                    unsigned high, enum wo_scale_reason reason) {
+  assert(low <= likely && likely <= high && high <= 2);
+  exponent->power[axis][WO_BOUND_LOW] = (uint8_t)low;
+  exponent->power[axis][WO_BOUND_LIKELY] = (uint8_t)likely;
+  exponent->power[axis][WO_BOUND_HIGH] = (uint8_t)high;
+  exponent->reason = (uint8_t)reason;
+}
+
+/* Sets an instance's power of the length. */
 static inline void wo__scale_set(struct wo__scaling *work, size_t instance, unsigned low, unsigned likely, unsigned high,
                                  enum wo_scale_reason reason) {
-  assert(low <= likely && likely <= high && high <= 2);
-  struct wo_exponent *exponent = &work->exponents[instance];
-  exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_LOW] = (uint8_t)low;
-  exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_LIKELY] = (uint8_t)likely;
-  exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_HIGH] = (uint8_t)high;
-  exponent->reason = (uint8_t)reason;
+  wo__exponent_set(&work->exponents[instance], WO_AXIS_SEQ_LEN, low, likely, high, reason);
 }
 
 /* The facts of an instance's stack. */

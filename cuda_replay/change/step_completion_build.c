@@ -8,6 +8,7 @@
 
 #include "cuda_replay/change/step_completion_internal.h"
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
+#include "parsers/base/arena.h"
 
 /* A block that is alive at the refused request, and whose end the aligned part does not show. */
 struct heir {
@@ -49,7 +50,8 @@ static bool is_old(const struct builder *builder, uint32_t instance) {
 
 /* ---- Shared ---- */
 
-bool wo__is_alive_at(const struct wo_instance *instance, uint32_t request) {
+/* Whether an instance exists when a request is made. */
+static bool is_alive_at(const struct wo_instance *instance, uint32_t request) {
   if (instance->birth != WO_NO_REQUEST && (instance->birth >= request || instance->death == instance->birth)) return false;
   return instance->death == WO_NO_REQUEST || instance->death >= request;
 }
@@ -86,9 +88,9 @@ static void gather_heirs(struct builder *builder) {
   const struct wo__continuing *const work = builder->work;
   for (uint32_t i = (uint32_t)work->pattern->start_count; i < work->pattern->instances.count; i++) {
     const struct wo_instance *const instance = recorded(builder, i);
-    if (instance->birth < work->donor_first || !wo__is_alive_at(instance, work->refused)) continue;
+    if (instance->birth < work->donor_first || !is_alive_at(instance, work->refused)) continue;
     const uint32_t partner = instance->birth >= work->step_first ? work->partners[i] : WO__NOBODY;
-    if (partner != WO__NOBODY && wo__is_alive_at(recorded(builder, partner), work->donor_at)) continue;
+    if (partner != WO__NOBODY && is_alive_at(recorded(builder, partner), work->donor_at)) continue;
     builder->heirs[builder->heir_count++] = (struct heir){.instance = i};
   }
 }
@@ -163,7 +165,7 @@ static void gather_former(struct builder *builder) {
   const struct wo__continuing *const work = builder->work;
   for (uint32_t r = work->donor_before; r < work->donor_first; r++) {
     const struct wo_request *const request = &work->pattern->requests.items[r];
-    if (request->kind != WO_REQUEST_ALLOC || !wo__is_alive_at(recorded(builder, request->subject), work->refused)) continue;
+    if (request->kind != WO_REQUEST_ALLOC || !is_alive_at(recorded(builder, request->subject), work->refused)) continue;
     builder->former[builder->former_count++] = key_of(builder, request->subject, (struct likeness){true, true});
   }
   if (builder->former_count > 0) qsort(builder->former, builder->former_count, sizeof builder->former[0], compare_heirs);
@@ -186,7 +188,7 @@ enum repeat { REPEAT_YES, REPEAT_NO, REPEAT_BRIEFLY };
 static enum repeat repeat_of(const struct builder *builder, uint32_t instance) {
   const struct wo__continuing *const work = builder->work;
   const struct wo_instance *const born = recorded(builder, instance);
-  const bool is_kept = wo__is_alive_at(born, work->refused) && builder->is_taken[instance] == 0;
+  const bool is_kept = is_alive_at(born, work->refused) && builder->is_taken[instance] == 0;
   if (!is_kept) return REPEAT_YES;
   switch (work->classes->marks.items[instance].rule) {
   case WO_CLASS_RULE_GRADIENT:
@@ -339,22 +341,16 @@ enum wo_status wo__step_completion_build(const struct wo__continuing *work, cons
   const size_t count = work->pattern->instances.count + 1, most = count + work->donor_end - work->donor_at;
   struct builder builder = {.work = work, .to = &completion->high};
   if (!wo__cut(work->pattern, work->refused, builder.to)) return WO_E_NOMEM;
-  builder.heirs = malloc(count * sizeof builder.heirs[0]);
-  builder.former = malloc(count * sizeof builder.former[0]);
-  builder.now = malloc(count * sizeof builder.now[0]);
-  builder.is_taken = calloc(count, 1);
-  builder.origin = malloc(most * sizeof builder.origin[0]);
-  builder.low = malloc(most * sizeof builder.low[0]);
-  builder.state = malloc(most);
-  const bool is_made =
-      builder.heirs && builder.former && builder.now && builder.is_taken && builder.origin && builder.low && builder.state;
-  const enum wo_status status = is_made ? write(&builder, trace, completion) : WO_E_NOMEM;
-  free(builder.heirs);
-  free(builder.former);
-  free(builder.now);
-  free(builder.is_taken);
-  free(builder.origin);
-  free(builder.low);
-  free(builder.state);
+  struct wo_arena arena;
+  wo_arena_init(&arena, SIZE_MAX);
+  builder.heirs = wo_arena_array(&arena, count, sizeof builder.heirs[0]);
+  builder.former = wo_arena_array(&arena, count, sizeof builder.former[0]);
+  builder.now = wo_arena_array(&arena, count, sizeof builder.now[0]);
+  builder.is_taken = wo_arena_array(&arena, count, 1);
+  builder.origin = wo_arena_array(&arena, most, sizeof builder.origin[0]);
+  builder.low = wo_arena_array(&arena, most, sizeof builder.low[0]);
+  builder.state = wo_arena_array(&arena, most, 1);
+  const enum wo_status status = wo_arena_is_exhausted(&arena) ? WO_E_NOMEM : write(&builder, trace, completion);
+  wo_arena_done(&arena);
   return status;
 }

@@ -64,9 +64,6 @@ struct wo__continuing {
   struct wo__size_map sizes;
 };
 
-/* Whether an instance exists when a request is made. */
-bool wo__is_alive_at(const struct wo_instance *instance, uint32_t request);
-
 /* The pattern up to a request; false when memory is out. */
 bool wo__cut(const struct wo_alloc_pattern *pattern, uint32_t end, struct wo_alloc_pattern *ret_pattern);
 

@@ -7,13 +7,10 @@
 
 struct accumulate {
   const struct wo_transform_request *request;
-  struct wo_alloc_pattern to;
-  uint32_t *now;    /* for each instance: the one that represents it now; GONE before its birth and after its death */
+  struct wo__rewriting pattern;
   uint8_t *is_kept; /* gradients of the first run, which stay alive */
   unsigned runs;    /* how many forward-backward runs were found */
 };
-
-#define GONE UINT32_MAX
 
 static enum wo_phase phase_of(const struct accumulate *work, uint32_t instance) {
   return (enum wo_phase)work->request->classes->marks.items[instance].phase;
@@ -42,12 +39,9 @@ static bool has_backward(const struct accumulate *work, size_t first, size_t end
   return false;
 }
 
-/* Frees the instance that represents this one, if it is still alive: a variable of the last run that is set again. */
-static bool free_now(struct accumulate *work, uint32_t instance) {
-  uint32_t player = work->now[instance];
-  work->now[instance] = GONE;
-  bool is_alive = player != GONE && work->to.instances.items[player].death == WO_NO_REQUEST;
-  return !is_alive || wo_alloc_pattern_add_free(&work->to, player);
+/* Whether the instance that represents this one was freed; something represents it. */
+static bool is_freed(const struct accumulate *work, uint32_t instance) {
+  return work->pattern.to.instances.items[work->pattern.now[instance]].death != WO_NO_REQUEST;
 }
 
 /* A gradient in a later run: the temporary is made, added to the gradient, and freed; at the low end it is not made at all. */
@@ -56,47 +50,36 @@ static bool add_to_gradient(struct accumulate *work, const struct wo_instance *g
   if (work->request->bound == WO_BOUND_LOW) return true;
   struct wo_instance instance = *gradient;
   instance.class_ = WO_CLASS_TEMPORARY;
-  return wo_alloc_pattern_add_alloc(&work->to, instance, WO_NO_ENTRY, &temporary) &&
-         wo_alloc_pattern_add_free(&work->to, temporary);
+  return wo_alloc_pattern_add_alloc(&work->pattern.to, instance, WO_NO_ENTRY, &temporary) &&
+         wo_alloc_pattern_add_free(&work->pattern.to, temporary);
 }
 
-/* In later runs gradients are temporaries; every other instance replaces the one that the run before left. */
+/* In later runs gradients are temporaries; every other instance replaces the one that the run before left, such as a variable of
+ * that run that is set again. */
 static bool repeat_alloc(struct accumulate *work, const struct wo_request *request, bool is_first) {
-  uint32_t i = request->subject;
-  const struct wo_instance *instance = &work->request->pattern->instances.items[i];
+  const uint32_t i = request->subject;
+  const struct wo_instance *const instance = &work->request->pattern->instances.items[i];
+  const bool is_left = !is_first && work->pattern.now[i] != WO__GONE && !is_freed(work, i);
   if (!is_first && work->is_kept[i] != 0) return add_to_gradient(work, instance);
-  if (!is_first && !free_now(work, i)) return false;
-  if (instance->death == instance->birth)
-    return wo_alloc_pattern_add_refused(&work->to, *instance, request->entry, &work->now[i]);
-  if (!wo_alloc_pattern_add_alloc(&work->to, *instance, request->entry, &work->now[i])) return false;
-  if (is_first && wo__is_gradient(work->request, i)) work->is_kept[i] = 1;
-  return true;
+  if (is_left && !wo__free_now(&work->pattern, i)) return false;
+  if (is_first && instance->death != instance->birth && wo__is_gradient(work->request, i)) work->is_kept[i] = 1;
+  return wo__repeat_request(&work->pattern, request);
 }
 
 /* In later runs, skips frees and similar requests for an instance that the first run has ended already. */
 static bool repeat_request(struct accumulate *work, const struct wo_request *request, bool is_first) {
+  const bool is_free = request->kind == WO_REQUEST_FREE || request->kind == WO_REQUEST_DEFER;
   if (request->kind == WO_REQUEST_ALLOC) return repeat_alloc(work, request, is_first);
   if (!is_first && request->kind == WO_REQUEST_EMPTY_CACHE) return true;
-  struct wo_request repeated = *request;
-  if (wo_request_has_instance(request)) {
-    repeated.subject = work->now[request->subject];
-    if (repeated.subject == GONE) return true;
-    bool is_dead = work->to.instances.items[repeated.subject].death != WO_NO_REQUEST;
-    bool is_free = request->kind == WO_REQUEST_FREE || request->kind == WO_REQUEST_DEFER;
-    if (is_dead && is_free) return true;
-  }
-  if (!wo_alloc_pattern_add_request(&work->to, repeated)) return false;
-  if (request->kind == WO_REQUEST_FREE || request->kind == WO_REQUEST_COMPLETE) work->now[request->subject] = GONE;
+  if (is_free && work->pattern.now[request->subject] != WO__GONE && is_freed(work, request->subject)) return true;
+  if (!wo__repeat_request(&work->pattern, request)) return false;
+  if (request->kind == WO_REQUEST_FREE || request->kind == WO_REQUEST_COMPLETE) work->pattern.now[request->subject] = WO__GONE;
   return true;
 }
 
 /* Repeats every forward and backward run; the steps between them stay single. */
 static bool run(struct accumulate *work) {
   const struct wo_alloc_pattern *from = work->request->pattern;
-  for (uint32_t i = 0; i < from->instances.count; i++) work->now[i] = i < from->start_count ? i : GONE;
-  for (size_t i = 0; i < from->start_count; i++) {
-    if (!wo_alloc_pattern_add_start(&work->to, from->instances.items[i])) return false;
-  }
   for (size_t first = 0; first < from->requests.count;) {
     size_t end = end_of_run(work, first, false);
     uint32_t times = has_backward(work, first, end) ? work->request->amount : 1;
@@ -117,22 +100,14 @@ static bool run(struct accumulate *work) {
 
 enum wo_status wo__transform_accumulate(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
                                         struct wo_err *err) {
-  size_t count = request->pattern->instances.count;
   size_t most = request->pattern->requests.count;
   if (most >= (size_t)INT32_MAX / 4 / request->amount) {
     return wo_err_set(err, WO_E_LIMIT, "the recording is too long to be repeated %u times", (unsigned)request->amount);
   }
-  struct accumulate work = {.request = request, .to = {.recording = request->pattern->recording}};
-  work.now = malloc((count + 1) * sizeof work.now[0]);
-  work.is_kept = calloc(count + 1, 1);
-  bool is_made = work.now != NULL && work.is_kept != NULL && run(&work);
-  free(work.now);
+  struct accumulate work = {.request = request, .is_kept = calloc(request->pattern->instances.count + 1, 1)};
+  const bool is_made = wo__rewriting_begin_alive(&work.pattern, request->pattern) && work.is_kept != NULL && run(&work);
   free(work.is_kept);
-  if (is_made && work.runs > 0) {
-    *ret_pattern = work.to;
-    return WO_OK;
-  }
-  wo_alloc_pattern_done(&work.to);
-  if (!is_made) return wo_err_set(err, WO_E_NOMEM, "no memory for the changed recording");
-  return wo_err_set(err, WO_E_RANGE, "the recording shows no backward pass, nothing could be accumulated");
+  return wo__rewriting_end(&work.pattern, is_made,
+                           work.runs > 0 ? NULL : "the recording shows no backward pass, nothing could be accumulated",
+                           ret_pattern, err);
 }

@@ -1,6 +1,4 @@
 /* empty_cache at phase changes: before and after every optimizer step, and where forward begins again after backward. */
-#include <assert.h>
-
 #include "cuda_replay/change/transform_internal.h"
 
 /* Whether the cache is emptied between two births of these phases. */
@@ -12,39 +10,21 @@ static bool is_change(enum wo_phase before, enum wo_phase now) {
 /* Copies the pattern and puts a release before each birth that begins a phase. */
 enum wo_status wo__transform_empty_cache(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
                                          struct wo_err *err) {
-  const struct wo_alloc_pattern *from = request->pattern;
-  struct wo_alloc_pattern to = {.recording = from->recording};
+  static const struct wo_request empty_cache = {.kind = WO_REQUEST_EMPTY_CACHE, .entry = WO_NO_ENTRY};
+  const char *why = "the recording shows no change of phase (forward, backward, step), nothing would change";
+  struct wo__rewriting work;
   enum wo_phase phase = WO_PHASE_START;
-  size_t inserted = 0;
-  bool is_made = true;
-  for (size_t i = 0; is_made && i < from->start_count; i++) is_made = wo_alloc_pattern_add_start(&to, from->instances.items[i]);
-  for (size_t r = 0; is_made && r < from->requests.count; r++) {
-    struct wo_request next = from->requests.items[r];
-    if (next.kind != WO_REQUEST_ALLOC) {
-      is_made = wo_alloc_pattern_add_request(&to, next);
-      continue;
-    }
-    enum wo_phase now = (enum wo_phase)request->classes->marks.items[next.subject].phase;
+  bool is_made = wo__rewriting_begin_alive(&work, request->pattern);
+  for (size_t r = 0; is_made && r < work.from->requests.count; r++) {
+    const struct wo_request *const next = &work.from->requests.items[r];
+    const bool is_birth = next->kind == WO_REQUEST_ALLOC;
+    const enum wo_phase now = is_birth ? (enum wo_phase)request->classes->marks.items[next->subject].phase : phase;
     if (is_change(phase, now)) {
-      is_made = wo_alloc_pattern_add_request(&to, (struct wo_request){.kind = WO_REQUEST_EMPTY_CACHE, .entry = WO_NO_ENTRY});
-      inserted++;
+      is_made = wo_alloc_pattern_add_request(&work.to, empty_cache);
+      why = NULL;
     }
     phase = now;
-    const struct wo_instance *instance = &from->instances.items[next.subject];
-    uint32_t index;
-    if (!is_made) break;
-    if (instance->death == instance->birth)
-      is_made = wo_alloc_pattern_add_refused(&to, *instance, next.entry, &index);
-    else
-      is_made = wo_alloc_pattern_add_alloc(&to, *instance, next.entry, &index);
-    /* Nothing is dropped, so instances keep their indices. */
-    assert(!is_made || index == next.subject);
+    is_made = is_made && wo__repeat_request(&work, next);
   }
-  if (is_made && inserted > 0) {
-    *ret_pattern = to;
-    return WO_OK;
-  }
-  wo_alloc_pattern_done(&to);
-  if (!is_made) return wo_err_set(err, WO_E_NOMEM, "no memory for the changed recording");
-  return wo_err_set(err, WO_E_RANGE, "the recording shows no change of phase (forward, backward, step), nothing would change");
+  return wo__rewriting_end(&work, is_made, why, ret_pattern, err);
 }

@@ -10,23 +10,22 @@
 #include <stdlib.h>
 
 #include "cuda_replay/change/transform_internal.h"
-
-#define GONE UINT32_MAX
+#include "parsers/base/arena.h"
 
 struct segment {
   size_t first, end;   /* requests of forward */
   size_t stop;         /* the second forward needs no request from here on: all saved tensors exist */
   size_t recompute_at; /* it runs again before this request of backward; SIZE_MAX: never */
-  uint32_t output;     /* an instance that nothing saved but the checkpoint keeps; GONE: none */
+  uint32_t output;     /* an instance that nothing saved but the checkpoint keeps; WO__GONE: none */
 };
 
 struct checkpoint {
   const struct wo_transform_request *request;
-  struct wo_alloc_pattern to;
+  struct wo__rewriting pattern;
+  struct wo_arena arena;   /* of the following */
   size_t *next_backward;   /* for each request: the next one born in backward */
   uint8_t *is_saved;       /* saved for backward, freed and made again */
   uint8_t *is_extended;    /* an output that lives longer than in the recording */
-  uint32_t *now;           /* for each instance: the one that represents it */
   uint32_t *segment_of;    /* for each instance: segment + 1 that it was born in; 0: in none that runs again */
   uint32_t *ends_at;       /* for each request: segment + 1 that ends before it */
   uint32_t *recomputes_at; /* for each request: segment + 1 that runs again before it */
@@ -149,7 +148,7 @@ static bool cut_segments(struct checkpoint *work, const struct group *marker) {
     if (instance->size_bytes != sizes[work->next_backward[instance->birth]] || seen++ % step != 0) continue;
     struct segment *segment = &work->segments[work->segment_count++];
     size_t end = work->next_backward[instance->birth];
-    *segment = (struct segment){.first = instance->birth, .end = end, .recompute_at = SIZE_MAX, .output = GONE};
+    *segment = (struct segment){.first = instance->birth, .end = end, .recompute_at = SIZE_MAX, .output = WO__GONE};
     if (work->segment_count > 1 && segment[-1].end > segment->first) segment[-1].end = segment->first;
   }
   free(sizes);
@@ -203,8 +202,8 @@ static void align_all(struct checkpoint *work) {
   }
 }
 
-/* The last instance of a segment that outlives it and is large enough to be its output (a few bytes are not); GONE if there is
- * none. */
+/* The last instance of a segment that outlives it and is large enough to be its output (a few bytes are not); WO__GONE if there
+ * is none. */
 static uint32_t output_of(const struct checkpoint *work, const struct segment *segment) {
   enum { OUTPUT_MIN_BYTES = 4096 };
   const struct wo_alloc_pattern *from = work->request->pattern;
@@ -219,13 +218,13 @@ static uint32_t output_of(const struct checkpoint *work, const struct segment *s
         instance->size_bytes >= OUTPUT_MIN_BYTES)
       return request->subject;
   }
-  return GONE;
+  return WO__GONE;
 }
 
 /* Keeps an output: a saved one stays saved, another one lives until its own segment runs again. */
 static void keep_output(struct checkpoint *work, struct segment *segment) {
   uint32_t output = output_of(work, segment);
-  if (output == GONE) return;
+  if (output == WO__GONE) return;
   if (work->is_saved[output] != 0) {
     work->is_saved[output] = 0;
   } else if (instance_of(work, output)->death < segment->recompute_at) {
@@ -289,19 +288,13 @@ static void drop_outside(struct checkpoint *work) {
 
 /* ---- Writing ---- */
 
-static bool free_now(struct checkpoint *work, uint32_t instance) {
-  uint32_t now = work->now[instance];
-  work->now[instance] = GONE;
-  return now == GONE || wo_alloc_pattern_add_free(&work->to, now);
-}
-
 /* The segment is over: its saved instances are freed, except those that autocast keeps. */
 static bool end_segment(struct checkpoint *work, const struct segment *segment) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   for (size_t r = segment->first; r < segment->end; r++) {
     const struct wo_request *request = &from->requests.items[r];
     if (request->kind != WO_REQUEST_ALLOC || work->is_saved[request->subject] == 0) continue;
-    if (!is_cached(work, request->subject) && !free_now(work, request->subject)) return false;
+    if (!is_cached(work, request->subject) && !wo__free_now(&work->pattern, request->subject)) return false;
   }
   return true;
 }
@@ -313,7 +306,7 @@ static bool free_used(struct checkpoint *work, uint32_t made) {
   if (work->request->bound == WO_BOUND_HIGH || made < USED_WITHIN) return true;
   uint32_t used = made - USED_WITHIN;
   if (work->is_saved[used] == 0 || is_cached(work, used) || work->segment_of[used] == 0) return true;
-  return work->segment_of[used] != work->segment_of[made] || free_now(work, used);
+  return work->segment_of[used] != work->segment_of[made] || wo__free_now(&work->pattern, used);
 }
 
 /* Forward is over: autocast frees its copies. */
@@ -322,7 +315,7 @@ static bool end_forward(struct checkpoint *work, size_t begin, size_t end) {
   for (size_t r = begin; r < end; r++) {
     const struct wo_request *request = &from->requests.items[r];
     if (request->kind != WO_REQUEST_ALLOC || work->is_saved[request->subject] == 0) continue;
-    if (is_cached(work, request->subject) && !free_now(work, request->subject)) return false;
+    if (is_cached(work, request->subject) && !wo__free_now(&work->pattern, request->subject)) return false;
   }
   return true;
 }
@@ -342,43 +335,31 @@ static bool run_again(struct checkpoint *work, const struct segment *segment) {
     const struct wo_request *request = &from->requests.items[r];
     uint32_t i = request->subject;
     if (!wo_request_has_instance(request)) continue;
-    uint32_t *now = &work->now[i];
+    uint32_t *now = &work->pattern.now[i];
     bool is_alloc = request->kind == WO_REQUEST_ALLOC, is_short = is_temporary(work, segment, i);
-    if (is_alloc && r < segment->stop && (is_short || work->is_saved[i] != 0) && *now == GONE) {
-      if (!wo_alloc_pattern_add_alloc(&work->to, *instance_of(work, i), WO_NO_ENTRY, now)) return false;
-    } else if (request->kind == WO_REQUEST_FREE && is_short && !free_now(work, i)) {
+    if (is_alloc && r < segment->stop && (is_short || work->is_saved[i] != 0) && *now == WO__GONE) {
+      if (!wo_alloc_pattern_add_alloc(&work->pattern.to, *instance_of(work, i), WO_NO_ENTRY, now)) return false;
+    } else if (request->kind == WO_REQUEST_FREE && is_short && !wo__free_now(&work->pattern, i)) {
       return false;
     }
   }
-  return segment->output == GONE || free_now(work, segment->output);
+  return segment->output == WO__GONE || wo__free_now(&work->pattern, segment->output);
 }
 
 /* Drops frees of instances that no longer exist (freed with their segment and not made again). */
 static bool write_request(struct checkpoint *work, const struct wo_request *request) {
-  if (request->kind == WO_REQUEST_ALLOC) {
-    const struct wo_instance *instance = instance_of(work, request->subject);
-    uint32_t *now = &work->now[request->subject];
-    if (instance->death == instance->birth) return wo_alloc_pattern_add_refused(&work->to, *instance, request->entry, now);
-    if (!wo_alloc_pattern_add_alloc(&work->to, *instance, request->entry, now)) return false;
-    return free_used(work, request->subject);
-  }
-  struct wo_request repeated = *request;
-  if (wo_request_has_instance(request)) {
-    repeated.subject = work->now[request->subject];
-    bool is_free = request->kind == WO_REQUEST_FREE || request->kind == WO_REQUEST_DEFER;
-    if (repeated.subject == GONE || (is_free && work->is_extended[request->subject] != 0)) return true;
-    if (request->kind == WO_REQUEST_FREE) work->now[request->subject] = GONE;
-  }
-  return wo_alloc_pattern_add_request(&work->to, repeated);
+  const bool is_free = request->kind == WO_REQUEST_FREE || request->kind == WO_REQUEST_DEFER;
+  if (is_free && work->is_extended[request->subject] != 0) return true;
+  if (!wo__repeat_request(&work->pattern, request)) return false;
+  if (request->kind == WO_REQUEST_FREE) work->pattern.now[request->subject] = WO__GONE;
+  if (request->kind != WO_REQUEST_ALLOC) return true;
+  const struct wo_instance *const instance = instance_of(work, request->subject);
+  return instance->death == instance->birth || free_used(work, request->subject);
 }
 
 /* Segments end and run again before the request at which this is noted. */
 static bool write_all(struct checkpoint *work) {
   const struct wo_alloc_pattern *from = work->request->pattern;
-  for (uint32_t i = 0; i < from->instances.count; i++) work->now[i] = i < from->start_count ? i : GONE;
-  for (size_t i = 0; i < from->start_count; i++) {
-    if (!wo_alloc_pattern_add_start(&work->to, from->instances.items[i])) return false;
-  }
   size_t forward = 0;
   for (size_t r = 0; r < from->requests.count; r++) {
     if (work->ends_at[r] != 0 && !end_segment(work, &work->segments[work->ends_at[r] - 1])) return false;
@@ -397,18 +378,15 @@ static bool write_all(struct checkpoint *work) {
 static bool prepare(struct checkpoint *work) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   size_t requests = from->requests.count + 1, instances = from->instances.count + 1;
-  work->next_backward = malloc(requests * sizeof work->next_backward[0]);
-  work->ends_at = calloc(requests, sizeof work->ends_at[0]);
-  work->recomputes_at = calloc(requests, sizeof work->recomputes_at[0]);
-  work->is_saved = calloc(instances, 1);
-  work->is_extended = calloc(instances, 1);
-  work->segment_of = calloc(instances, sizeof work->segment_of[0]);
-  work->now = malloc(instances * sizeof work->now[0]);
-  work->segments = malloc(instances * sizeof work->segments[0]);
-  if (work->next_backward == NULL || work->ends_at == NULL || work->recomputes_at == NULL) return false;
-  if (work->is_saved == NULL || work->is_extended == NULL || work->segment_of == NULL || work->now == NULL ||
-      work->segments == NULL)
-    return false;
+  wo_arena_init(&work->arena, SIZE_MAX);
+  work->next_backward = wo_arena_array(&work->arena, requests, sizeof work->next_backward[0]);
+  work->ends_at = wo_arena_array(&work->arena, requests, sizeof work->ends_at[0]);
+  work->recomputes_at = wo_arena_array(&work->arena, requests, sizeof work->recomputes_at[0]);
+  work->is_saved = wo_arena_array(&work->arena, instances, 1);
+  work->is_extended = wo_arena_array(&work->arena, instances, 1);
+  work->segment_of = wo_arena_array(&work->arena, instances, sizeof work->segment_of[0]);
+  work->segments = wo_arena_array(&work->arena, instances, sizeof work->segments[0]);
+  if (wo_arena_is_exhausted(&work->arena)) return false;
   size_t next = from->requests.count;
   for (size_t r = from->requests.count; r-- > 0;) {
     const struct wo_request *request = &from->requests.items[r];
@@ -437,23 +415,11 @@ static bool find_segments(struct checkpoint *work) {
 
 enum wo_status wo__transform_checkpoint(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
                                         struct wo_err *err) {
-  struct checkpoint work = {.request = request, .to = {.recording = request->pattern->recording}};
-  bool is_made = prepare(&work) && find_segments(&work);
-  bool has_layers = work.segment_count > 0;
-  if (is_made && has_layers) is_made = write_all(&work);
-  free(work.next_backward);
-  free(work.ends_at);
-  free(work.recomputes_at);
-  free(work.is_saved);
-  free(work.is_extended);
-  free(work.segment_of);
-  free(work.now);
-  free(work.segments);
-  if (is_made && has_layers) {
-    *ret_pattern = work.to;
-    return WO_OK;
-  }
-  wo_alloc_pattern_done(&work.to);
-  if (!is_made) return wo_err_set(err, WO_E_NOMEM, "no memory for the changed recording");
-  return wo_err_set(err, WO_E_RANGE, "no layers were found: nothing that backward needs repeats in forward");
+  struct checkpoint work = {.request = request};
+  const bool is_made =
+      wo__rewriting_begin_alive(&work.pattern, request->pattern) && prepare(&work) && find_segments(&work) && write_all(&work);
+  wo_arena_done(&work.arena);
+  return wo__rewriting_end(&work.pattern, is_made,
+                           work.segment_count > 0 ? NULL : "no layers were found: nothing that backward needs repeats in forward",
+                           ret_pattern, err);
 }

@@ -1,18 +1,41 @@
-/* Private to transform*.c: writes a pattern again with other sizes, without dropped instances, with additional ones at the front.
- */
+/* Private to transform*.c: writes a pattern again, request by request. */
 #ifndef WO_TRANSFORM_INTERNAL_H
 #define WO_TRANSFORM_INTERNAL_H
 
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "cuda_replay/change/transforms.h"
 
+#define WO__GONE UINT32_MAX
+
+/* A pattern that is written again. */
+struct wo__rewriting {
+  const struct wo_alloc_pattern *from;
+  struct wo_alloc_pattern to;
+  uint32_t *now; /* for each instance of `from`: the one of `to` that represents it; WO__GONE if there is none */
+};
+
+/* Begins with the instances that are alive at the start. False if memory is out. */
+bool wo__rewriting_begin_alive(struct wo__rewriting *work, const struct wo_alloc_pattern *from);
+
+/* Repeats a request: an allocation is represented by the one that it adds; another request refers to what represents its
+ * instance, and is left out if nothing does. False if memory is out. */
+bool wo__repeat_request(struct wo__rewriting *work, const struct wo_request *request);
+
+/* Frees what represents an instance, if anything does. False if memory is out. */
+bool wo__free_now(struct wo__rewriting *work, uint32_t instance);
+
+/* Ends with the pattern, or with WO_E_NOMEM if it is not made, or with WO_E_RANGE and the reason if nothing was changed (NULL:
+ * something was). */
+enum wo_status wo__rewriting_end(struct wo__rewriting *work, bool is_made, const char *why_unchanged,
+                                 struct wo_alloc_pattern *ret_pattern, struct wo_err *err);
+
 /* The new size of an instance; 0 drops it. */
 typedef uint64_t wo__resize(const struct wo_transform_request *request, size_t instance);
 
-/* A pattern with resized instances and, before them, `extra_count` more that are alive from the start to the end. False if memory
- * is out. */
-bool wo__rewrite(const struct wo_transform_request *request, wo__resize *resize, const struct wo_instance *extra,
-                 size_t extra_count, struct wo_alloc_pattern *ret_pattern);
+/* The pattern with resized instances and, before them, one more that is alive from the start to the end (NULL: none).
+ * WO_E_NOMEM. */
+enum wo_status wo__rewrite(const struct wo_transform_request *request, wo__resize *resize, const struct wo_instance *extra,
+                           struct wo_alloc_pattern *ret_pattern, struct wo_err *err);
 
 /* The rule of an instance / whether it is of a class and not a copy or temporary of such an instance. */
 enum wo_class_rule wo__rule_of(const struct wo_transform_request *request, size_t instance);

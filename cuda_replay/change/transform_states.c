@@ -15,8 +15,9 @@ static uint64_t share_of(const struct wo_transform_request *request, size_t i) {
   return size / request->amount + (size % request->amount > 0);
 }
 
-/* Additional buffers: none, copies of parameters in use, or these and whole gradients before they are sharded. */
-enum buffer { BUFFER_NONE, BUFFER_PARAMETERS, BUFFER_SHARDS };
+/* Additional buffers: none, copies of parameters in use (not at the low end: NOT_LOW), or these and whole gradients before they
+ * are sharded. */
+enum buffer { BUFFER_NONE, BUFFER_NOT_LOW, BUFFER_PARAMETERS, BUFFER_SHARDS };
 
 /* Buffers for the parameters in use. The unit that is gathered at a time (a layer, a block) is unknown, so the bounds are the
  * largest parameter once, and an eighth of all parameters twice; likely is twice the larger of the largest parameter and a
@@ -35,36 +36,11 @@ static struct wo_instance working_buffer(const struct wo_transform_request *requ
   return (struct wo_instance){.size_bytes = size > 0 ? size : 1, .stack = WO_NO_STACK, .class_ = WO_CLASS_COMMUNICATION};
 }
 
-/* Whether the recording has any instance of that kind. */
-static bool has_any(const struct wo_transform_request *request, bool (*is_one)(const struct wo_transform_request *, size_t)) {
-  for (size_t i = 0; i < request->pattern->instances.count; i++) {
-    if (is_one(request, i)) return true;
-  }
-  return false;
-}
-
-/* Rewrites the pattern after checking that there is something to change. */
-static enum wo_status rewrite_states(const struct wo_transform_request *request,
-                                     bool (*is_one)(const struct wo_transform_request *, size_t), const char *what,
-                                     wo__resize *resize, enum buffer kind, struct wo_alloc_pattern *ret_pattern,
-                                     struct wo_err *err) {
-  if (!has_any(request, is_one)) return wo_err_set(err, WO_E_RANGE, "the recording shows no %s, nothing would change", what);
-  struct wo_instance buffer = working_buffer(request, kind);
-  bool is_made = wo__rewrite(request, resize, &buffer, kind != BUFFER_NONE ? 1 : 0, ret_pattern);
-  return is_made ? WO_OK : wo_err_set(err, WO_E_NOMEM, "no memory for the changed recording");
-}
-
 /* ---- Sharding ---- */
 
 static uint64_t resize_shard(const struct wo_transform_request *request, size_t i) {
   bool is_shared = wo__is_parameter(request, i) || wo__is_gradient(request, i) || wo__is_state(request, i);
   return is_shared ? share_of(request, i) : size_of(request, i);
-}
-
-/* Each apply_ function states what the recording must have, how sizes change, and whether a buffer is added. */
-enum wo_status wo__transform_shard(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                   struct wo_err *err) {
-  return rewrite_states(request, wo__is_parameter, "parameters", resize_shard, BUFFER_SHARDS, ret_pattern, err);
 }
 
 static uint64_t resize_shard_gradients(const struct wo_transform_request *request, size_t i) {
@@ -75,19 +51,8 @@ static uint64_t resize_shard_gradients(const struct wo_transform_request *reques
   return is_shared ? share_of(request, i) : size_of(request, i);
 }
 
-enum wo_status wo__transform_shard_gradients(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                             struct wo_err *err) {
-  return rewrite_states(request, wo__is_state, "optimizer states", resize_shard_gradients, BUFFER_PARAMETERS, ret_pattern, err);
-}
-
 static uint64_t resize_shard_optimizer(const struct wo_transform_request *request, size_t i) {
   return wo__is_state(request, i) ? share_of(request, i) : size_of(request, i);
-}
-
-enum wo_status wo__transform_shard_optimizer(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                             struct wo_err *err) {
-  return rewrite_states(request, wo__is_state, "optimizer states", resize_shard_optimizer,
-                        request->bound != WO_BOUND_LOW ? BUFFER_PARAMETERS : BUFFER_NONE, ret_pattern, err);
 }
 
 /* ---- Offload ---- */
@@ -103,19 +68,8 @@ static uint64_t resize_offload_optimizer(const struct wo_transform_request *requ
   return size_of(request, i);
 }
 
-enum wo_status wo__transform_offload_optimizer(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                               struct wo_err *err) {
-  return rewrite_states(request, wo__is_state, "optimizer states", resize_offload_optimizer,
-                        request->bound != WO_BOUND_LOW ? BUFFER_PARAMETERS : BUFFER_NONE, ret_pattern, err);
-}
-
 static uint64_t resize_offload_parameters(const struct wo_transform_request *request, size_t i) {
   return wo__is_parameter(request, i) ? 0 : size_of(request, i);
-}
-
-enum wo_status wo__transform_offload_parameters(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                                struct wo_err *err) {
-  return rewrite_states(request, wo__is_parameter, "parameters", resize_offload_parameters, BUFFER_PARAMETERS, ret_pattern, err);
 }
 
 /* ---- 8-bit states ---- */
@@ -131,7 +85,36 @@ static uint64_t resize_8bit(const struct wo_transform_request *request, size_t i
   return elements + (elements + BLOCK - 1) / BLOCK * 4;
 }
 
-enum wo_status wo__transform_8bit_optimizer(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                            struct wo_err *err) {
-  return rewrite_states(request, wo__is_state, "optimizer states", resize_8bit, BUFFER_NONE, ret_pattern, err);
+/* ---- The transforms ---- */
+
+/* Which instances the recording must have, how sizes change, and whether a buffer is added. */
+struct row {
+  bool (*is_one)(const struct wo_transform_request *request, size_t instance);
+  const char *what;
+  wo__resize *resize;
+  enum buffer buffer;
+};
+
+static enum wo_status rewrite_states(const struct row *row, const struct wo_transform_request *request,
+                                     struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
+  const bool has_buffer = row->buffer != BUFFER_NONE && (row->buffer != BUFFER_NOT_LOW || request->bound != WO_BOUND_LOW);
+  size_t found = 0;
+  while (found < request->pattern->instances.count && !row->is_one(request, found)) found++;
+  if (found == request->pattern->instances.count)
+    return wo_err_set(err, WO_E_RANGE, "the recording shows no %s, nothing would change", row->what);
+  const struct wo_instance buffer = working_buffer(request, row->buffer);
+  return wo__rewrite(request, row->resize, has_buffer ? &buffer : NULL, ret_pattern, err);
 }
+
+#define STATES_TRANSFORM(id, is_one, what, resize, buffer)                                                                       \
+  enum wo_status wo__transform_##id(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,            \
+                                    struct wo_err *err) {                                                                        \
+    return rewrite_states(&(struct row){is_one, what, resize, buffer}, request, ret_pattern, err);                               \
+  }
+
+STATES_TRANSFORM(shard, wo__is_parameter, "parameters", resize_shard, BUFFER_SHARDS)
+STATES_TRANSFORM(shard_gradients, wo__is_state, "optimizer states", resize_shard_gradients, BUFFER_PARAMETERS)
+STATES_TRANSFORM(shard_optimizer, wo__is_state, "optimizer states", resize_shard_optimizer, BUFFER_NOT_LOW)
+STATES_TRANSFORM(offload_optimizer, wo__is_state, "optimizer states", resize_offload_optimizer, BUFFER_NOT_LOW)
+STATES_TRANSFORM(offload_parameters, wo__is_parameter, "parameters", resize_offload_parameters, BUFFER_PARAMETERS)
+STATES_TRANSFORM(8bit_optimizer, wo__is_state, "optimizer states", resize_8bit, BUFFER_NONE)

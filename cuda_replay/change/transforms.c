@@ -16,29 +16,18 @@ static const struct wo_transform rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-size_t wo_transform_count(void) {
-  return ROWS;
-}
+/* All names, each after a comma and a blank. */
+static const char names[] =
+#define WO_TRANSFORM(id, name, amount_min, amount_max, summary, assumption) ", " name
+#include "parsers/base/exchange/transforms.def"
+#undef WO_TRANSFORM
+    ;
 
-const struct wo_transform *wo_transform_at(size_t index) {
-  assert(index < ROWS);
-  return &rows[index];
-}
-
-/* All names, for the message about an unknown one. */
+/* The message about an unknown name lists all names. */
 static enum wo_status fail_unknown(struct wo_view name, struct wo_err *err) {
-  char names[200] = "";
-  size_t length = 0;
-  for (size_t i = 0; i < ROWS && length + 1 < sizeof names; i++) {
-    for (const char *at = rows[i].name; *at != 0 && length + 3 < sizeof names; at++) names[length++] = *at;
-    if (i + 1 < ROWS && length + 3 < sizeof names) {
-      names[length++] = ',';
-      names[length++] = ' ';
-    }
-  }
-  names[length] = 0;
-  int shown = name.len > 40 ? 40 : (int)name.len;
-  return wo_err_set(err, WO_E_UNKNOWN, "no transform \"%.*s\"; there are %s", shown, name.len > 0 ? name.ptr : "", names);
+  const struct wo_view shown = wo_view_sub(name, 0, 40);
+  return wo_err_set(err, WO_E_UNKNOWN, "no transform \"%.*s\"; there are %s", (int)shown.len, shown.len > 0 ? shown.ptr : "",
+                    names + sizeof ", " - 1);
 }
 
 /* Only exact names match: a wrong guess would prove the wrong program. */

@@ -38,10 +38,6 @@ struct wo_transform {
   const char *assumption; /* the sentence that is printed beside the result */
 };
 
-/* The table, in the order of the help text: its size, and one row. */
-size_t wo_transform_count(void);
-const struct wo_transform *wo_transform_at(size_t index);
-
 /* Finds the transform of a name and its amount: the given `amount`, which some transforms require. WO_E_UNKNOWN (the message
  * lists the names), WO_E_SYNTAX (a required number is missing, or one is given that is not taken), WO_E_RANGE. */
 enum wo_status wo_transform_choose(struct wo_view name, bool has_amount, uint32_t amount,

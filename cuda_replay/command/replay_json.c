@@ -113,7 +113,7 @@ static void put_trace(struct writer *w, cJSON *root) {
   put_torch(w, trace);
   put_settings(w, trace, "settings", &report->recorded_settings);
   wo_json_put_name(&w->json, trace, "start", starts[report->start_from]);
-  wo_json_put_count(&w->json, trace, "start_ambiguous", report->start.ambiguous_count);
+  wo_json_put_count(&w->json, trace, "start_ambiguous", report->start.open.count);
   wo_json_put_bool(&w->json, trace, "truncated", report->recording->is_truncated);
   cJSON *const notes = wo_json_put_array(&w->json, trace, "notes");
   for (size_t i = 0; i < report->recording->notes.count; i++)
@@ -150,7 +150,7 @@ static void put_oom(struct writer *w, cJSON *root, const struct wo_replay_case *
   cJSON *const object = wo_json_put_part(&w->json, root, "oom", has_part);
   if (!has_part) return;
   const struct wo_allocator_oom *const oom = &subject->outcome.oom;
-  wo_json_put_maybe(&w->json, object, "entry", subject->oom_entry != WO_NO_ENTRY, subject->oom_entry);
+  wo_json_put_maybe(&w->json, object, "entry", subject->outcome.oom_entry != WO_NO_ENTRY, subject->outcome.oom_entry);
   wo_json_put_count(&w->json, object, "requested_bytes", oom->requested_bytes);
   wo_json_put_count(&w->json, object, "rounded_bytes", oom->rounded_bytes);
   wo_json_put_count(&w->json, object, "segment_bytes", oom->segment_bytes);
@@ -171,7 +171,8 @@ static void put_peak(struct writer *w, cJSON *root, const struct wo_replay_case 
   wo_json_put_count(&w->json, object, "allocated_bytes", peak->allocated_bytes);
   wo_json_put_count(&w->json, object, "requested_bytes", peak->requested_bytes);
   wo_json_put_count(&w->json, object, "active_bytes", peak->active_bytes);
-  wo_json_put_maybe(&w->json, object, "at_entry", subject->peak_entry != WO_NO_ENTRY, subject->peak_entry);
+  wo_json_put_maybe(&w->json, object, "at_entry", subject->outcome.peak.allocated_entry != WO_NO_ENTRY,
+                    subject->outcome.peak.allocated_entry);
 }
 
 /* One setting over several address orders. */
@@ -506,7 +507,7 @@ static void put_gpu(struct writer *w, cJSON *root) {
   wo_json_put_count(&w->json, object, "peak_reserved_bytes", gpu->outcome.peak.reserved_bytes);
   wo_json_put_count(&w->json, object, "segment_events", gpu->outcome.segment_events);
   wo_json_put_count(&w->json, object, "failed_requests", gpu->outcome.oom_count);
-  wo_json_put_maybe(&w->json, object, "failed_entry", gpu->oom_entry != WO_NO_ENTRY, gpu->oom_entry);
+  wo_json_put_maybe(&w->json, object, "failed_entry", gpu->outcome.oom_entry != WO_NO_ENTRY, gpu->outcome.oom_entry);
   wo_json_put_count(&w->json, object, "refusals", info->refusals);
   wo_json_put_bool(&w->json, object, "model_agrees", gpu->agrees);
   wo_json_put_text(&w->json, object, "difference", wo_view_of(gpu->difference));

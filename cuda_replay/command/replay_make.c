@@ -109,7 +109,7 @@ static enum wo_status refuse(struct maker *maker, enum wo_status status) {
 static enum wo_status prepare(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   enum wo_status status =
-      wo_start_rebuild(maker->recording, maker->trace, &maker->recording->settings, report->torch, &report->start, maker->err);
+      wo_start_rebuild(maker->recording, maker->trace, &maker->recording->settings, &report->start, maker->err);
   if (status == WO_OK) status = wo_alloc_pattern_make(maker->recording, maker->trace, &report->recorded_pattern, maker->err);
   if (status != WO_OK) return refuse(maker, status);
   if (wo_classify(&report->recorded_pattern, maker->trace, &report->classes) != WO_OK) return wo_err_nomem(maker->err);

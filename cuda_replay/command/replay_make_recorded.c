@@ -14,7 +14,6 @@ struct fresh {
   struct wo_device_model *model;
   struct wo_device_recorded *recorded;
   struct wo_device device;
-  struct wo_replay_observer chained; /* {0}, or another observer of each step */
 };
 
 /* Frees both kinds of devices; one of them is NULL. */
@@ -48,8 +47,8 @@ static void seek(struct fresh *fresh, size_t request) {
 /* Runs after a request, so it sets the next one. */
 static void on_step(void *state, size_t request, const struct wo_allocator *allocator) {
   struct fresh *const fresh = state;
+  (void)allocator;
   seek(fresh, request + 1);
-  if (fresh->chained.on_step) fresh->chained.on_step(fresh->chained.state, request, allocator);
 }
 
 /* A run that is repeated for its map needs the device in its first state. */
@@ -100,7 +99,7 @@ enum wo_status wo_replay_recorded_run(struct wo_replay_report *report, struct wo
   if (status != WO_OK) return status;
   report->has_memory = true;
   report->recorded.settings = report->recorded_settings;
-  wo_replay_case_add(&report->recorded, &report->recorded_pattern, &report->memory.outcome);
+  wo_replay_case_add(&report->recorded, &report->memory.outcome);
   report->operation_count += report->memory.outcome.requests_run + report->memory.outcome.segment_events;
   report->has_recorded = true;
   return WO_OK;
@@ -116,35 +115,6 @@ static uint32_t request_before(const struct wo_alloc_pattern *pattern, uint32_t 
   return found;
 }
 
-/* One run with a recorder that takes the map after a request. */
-static enum wo_status run_to_map(struct fresh *fresh, struct wo_replay_options options, uint32_t map_at,
-                                 struct wo_segment_map *ret_map, struct wo_err *err) {
-  const struct wo_replay_report *const report = fresh->report;
-  struct wo_replay_outcome outcome;
-  struct wo_memory_over_time memory = {0};
-  struct wo_memory_recorder *const recorder =
-      wo_memory_recorder_new(&report->recorded_pattern, report->trace, options.start, map_at);
-  options.device = make_fresh(fresh);
-  enum wo_status status = WO_E_NOMEM;
-  if (recorder && options.device) {
-    fresh->chained = wo_memory_recorder_steps(recorder);
-    options.on_step = (struct wo_replay_observer){fresh, on_step};
-    options.on_event = wo_memory_recorder_events(recorder);
-    status = wo_replay_run(&report->recorded_pattern, &options, &outcome, err);
-  }
-  const enum wo_status finish = recorder ? wo_memory_recorder_finish(recorder, &memory) : WO_E_NOMEM;
-  if (status == WO_OK) status = finish;
-  drop(fresh);
-  if (status == WO_OK) {
-    *ret_map = memory.map;
-    memory.map = (struct wo_segment_map){0};
-  } else if (status == WO_E_NOMEM) {
-    wo_err_nomem(err);
-  }
-  if (finish == WO_OK) wo_memory_over_time_done(&memory);
-  return status;
-}
-
 /* Uses the recorded addresses if the check succeeded, else invented ones. */
 enum wo_status wo_replay_recorded_state(const struct wo_replay_report *report, uint32_t at_entry, struct wo_segment_map *ret_map,
                                         struct wo_err *err) {
@@ -152,9 +122,13 @@ enum wo_status wo_replay_recorded_state(const struct wo_replay_report *report, u
   const uint32_t map_at = request == WO_NO_REQUEST ? WO_MAP_AT_START : request;
   const struct wo_replay_options options = options_of(report);
   struct fresh fresh = {.report = report};
+  const struct wo_memory_devices devices = {&fresh, make_fresh, {&fresh, on_step}};
   fresh.is_free = !report->has_check || report->check.verdict != WO_CHECK_EQUAL;
-  const enum wo_status status = run_to_map(&fresh, options, map_at, ret_map, err);
-  if (status == WO_OK || status == WO_E_NOMEM || fresh.is_free) return status;
-  fresh.is_free = true;
-  return run_to_map(&fresh, options, map_at, ret_map, err);
+  enum wo_status status = wo_memory_map_at(&report->recorded_pattern, report->trace, &options, &devices, map_at, ret_map, err);
+  if (status != WO_OK && status != WO_E_NOMEM && !fresh.is_free) {
+    fresh.is_free = true;
+    status = wo_memory_map_at(&report->recorded_pattern, report->trace, &options, &devices, map_at, ret_map, err);
+  }
+  drop(&fresh);
+  return status == WO_E_NOMEM ? wo_err_nomem(err) : status;
 }

@@ -8,7 +8,6 @@
 #include <assert.h>
 
 #include "cuda_replay/device/device_model.h"
-#include "cuda_replay/whatif/steady_pattern.h"
 #include "cuda_replay/whatif/steady.h"
 #include "cuda_replay/recording/open/trace_open.h"
 
@@ -22,7 +21,7 @@ static struct wo_whatif_options options_of(const struct wo_replay_report *report
 static enum wo_status repeat(const struct wo_replay_report *report, const struct wo_alloc_pattern *pattern,
                              const struct wo_alloc_settings *settings, struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes,
                              struct wo_err *err) {
-  const struct wo_steady_pattern_options options = {
+  const struct wo_steady_options options = {
       .settings = *settings, .torch = report->torch, .is_once = report->capacity.oom_entry != UINT32_MAX};
   return wo_steady_pattern_make(pattern, &options, ret_pattern, ret_passes, err);
 }
@@ -130,8 +129,7 @@ static enum wo_status prepare_change(const struct wo_replay_args *args, struct w
 
 /* The parts of the likely peak: the reasons for the figures. Transforms would make another peak. */
 static enum wo_status run_forecast(struct wo_replay_report *report, const struct wo_change_basis *basis, struct wo_err *err) {
-  const struct wo_steady_options options = {
-      .settings = report->settings, .torch = report->torch, .device = {.capacity_bytes = UINT64_MAX}};
+  const struct wo_steady_options options = {.settings = report->settings, .torch = report->torch};
   if (!report->change.has_scale || report->change.transform_count > 0) return WO_OK;
   const enum wo_status status =
       wo_forecast_run(&report->recorded_pattern, &basis->exponents, &report->change.scale, &options, &report->forecast, err);

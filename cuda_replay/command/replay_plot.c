@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda_replay/plot/plot_svg.h"
+#include "cuda_replay/plot/plot.h"
 
 /* The subtitle names the run, since a picture is passed on without its command line. */
 struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_text *subtitle) {

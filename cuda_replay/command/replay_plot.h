@@ -5,7 +5,7 @@
 #include "cuda_replay/plot/plot.h"
 #include "cuda_replay/command/replay_report.h"
 
-/* The input of plot_svg.h and plot_term.h; has_memory must be true. Borrows from the report; `subtitle` receives settings and
+/* The input of all plots; has_memory must be true. Borrows from the report; `subtitle` receives settings and
  * version, and must live as long as the plot. */
 struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_text *subtitle);
 

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cuda_replay/plot/plot_term.h"
+#include "cuda_replay/plot/plot.h"
 #include "cuda_replay/command/replay_plot.h"
 #include "parsers/base/clean.h"
 #include "parsers/base/units.h"
@@ -94,7 +94,7 @@ static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *sub
   char requested[WO_SIZE_TEXT], capacity[WO_SIZE_TEXT];
   const struct wo_replay_outcome *const outcome = &subject->outcome;
   wo_text_add(&w->line, "a request of %s fails", wo__replay_size(outcome->oom.requested_bytes, requested));
-  if (subject->oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, " at entry %" PRIu32, subject->oom_entry);
+  if (subject->outcome.oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, " at entry %" PRIu32, subject->outcome.oom_entry);
   if (w->report->capacity.bytes > 0)
     wo_text_add(&w->line, "; the allocator may take %s", wo__replay_size(w->report->capacity.bytes, capacity));
 }
@@ -225,12 +225,12 @@ static void write_start(struct wo_replay_writer *w) {
       [WO_START_EMPTY] = "the recording begins with an empty allocator",
       [WO_START_REBUILT] = "the state before the first entry was rebuilt from the segments at the end",
       [WO_START_APPROXIMATE] = "the state before the first entry is not in the recording: it was guessed"};
-  const bool is_plain = w->report->start_from != WO_START_APPROXIMATE && w->report->start.ambiguous_count == 0;
+  const bool is_plain = w->report->start_from != WO_START_APPROXIMATE && w->report->start.open.count == 0;
   if (is_plain && !w->report->is_check && !w->style.is_verbose) return;
   wo_text_add(&w->line, "start: %s", texts[w->report->start_from]);
-  if (w->report->start.ambiguous_count > 0) {
+  if (w->report->start.open.count > 0) {
     wo_text_add(&w->line, "; of ");
-    wo__replay_count(&w->line, w->report->start.ambiguous_count, "block", "blocks");
+    wo__replay_count(&w->line, w->report->start.open.count, "block", "blocks");
     wo_text_add(&w->line, " the recording does not tell the last 1 MiB");
   }
   wo__replay_put(w, 2, 4);
@@ -267,10 +267,10 @@ static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *
               : report->has_whatif ? " of the what-if"
                                    : "",
               wo__replay_size(peak->allocated_bytes, text[0]), wo__replay_size(peak->requested_bytes, text[1]));
-  if (subject->peak_entry == WO_NO_ENTRY) {
+  if (subject->outcome.peak.allocated_entry == WO_NO_ENTRY) {
     wo_text_add(&w->line, " before the first entry");
   } else {
-    wo_text_add(&w->line, " at entry %" PRIu32, subject->peak_entry);
+    wo_text_add(&w->line, " at entry %" PRIu32, subject->outcome.peak.allocated_entry);
   }
   wo_text_add(&w->line, "; reserved %s at most", wo__replay_size(peak->reserved_bytes, text[2]));
   wo__replay_put(w, 2, 4);

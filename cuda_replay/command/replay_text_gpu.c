@@ -22,7 +22,7 @@ static void write_card(struct wo_replay_writer *w) {
 static void write_result(struct wo_replay_writer *w) {
   const struct wo_replay_gpu *const gpu = &w->report->gpu;
   char text[2][WO_SIZE_TEXT];
-  wo_gpu_add_request(gpu->outcome.has_oom, gpu->outcome.oom.requested_bytes, gpu->oom_entry, &w->line);
+  wo_gpu_add_request(&gpu->outcome, &w->line);
   wo_text_add(&w->line, "; reserved %s at most, then %s free on the card; ",
               wo__replay_size(gpu->outcome.peak.reserved_bytes, text[0]), wo__replay_size(gpu->info.free_lowest_bytes, text[1]));
   wo__replay_count(&w->line, gpu->info.calls, "call", "calls");

@@ -73,7 +73,8 @@ static void write_case(struct wo_replay_writer *w, bool has_case, const struct w
   if (!has_case) return;
   wo_replay_settings(w->report, &result->settings, &w->line);
   wo_text_add(&w->line, ", %s", from);
-  if (result->oom_count > 0 && result->oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, ", at entry %" PRIu32, result->oom_entry);
+  if (result->oom_count > 0 && result->outcome.oom_entry != WO_NO_ENTRY)
+    wo_text_add(&w->line, ", at entry %" PRIu32, result->outcome.oom_entry);
   write_row(w, result, WO_TINT_PLAIN);
 }
 

@@ -156,7 +156,7 @@ static bool sum_up(struct wo_attribution *attribution, struct items *items) {
 /* ---- Segments ---- */
 
 /* A unit with a block in use cannot be given back, so everything that is free in it is pinned. */
-static void add_unit(struct wo_segment_use *use, const struct wo_map_unit *unit) {
+void wo_segment_use_add(struct wo_segment_use *use, const struct wo_map_unit *unit) {
   const uint64_t size_bytes = unit->end - unit->start;
   assert(unit->slack_bytes <= unit->used_bytes && unit->used_bytes <= size_bytes);
   use->reserved_bytes += size_bytes;
@@ -170,32 +170,17 @@ static void add_unit(struct wo_segment_use *use, const struct wo_map_unit *unit)
   }
 }
 
-/* The allocator merges free neighbours: the largest free block is the largest request that fits without new memory. */
-static void note_largest_free(struct wo_attribution *attribution, const struct wo_segment_map *map) {
-  for (size_t i = 0; i < map->segments.count; i++) {
-    const struct wo_map_segment *const segment = &map->segments.items[i];
-    struct wo_segment_use *const use = segment->is_small ? &attribution->small_use : &attribution->large_use;
-    for (uint32_t k = 0; k < segment->block_count; k++) {
-      const struct wo_map_block *const block = &map->blocks.items[segment->first_block + k];
-      if (block->state != WO_BLOCK_FREE) continue;
-      if (block->size_bytes > use->largest_free_bytes) use->largest_free_bytes = block->size_bytes;
-      if (block->size_bytes > attribution->use.largest_free_bytes) attribution->use.largest_free_bytes = block->size_bytes;
-    }
-  }
-}
-
-/* Every byte of every segment is in exactly one unit; therefore the parts add up to the reserved bytes. */
-static void account_segments(struct wo_attribution *attribution, const struct wo_segment_map *map) {
+/* Every byte of every segment is in exactly one unit; therefore the parts add up to the reserved bytes. The allocator merges free
+ * neighbours: the largest free block is the largest request that fits without new memory. */
+static void account_segments(struct wo_segment_use *use, const struct wo_segment_map *map) {
   struct wo_map_walk walk = {0};
   struct wo_map_unit unit;
-  while (wo_segment_map_next(map, &walk, &unit)) {
-    add_unit(&attribution->use, &unit);
-    add_unit(map->segments.items[unit.segment].is_small ? &attribution->small_use : &attribution->large_use, &unit);
+  while (wo_segment_map_next(map, &walk, &unit)) wo_segment_use_add(use, &unit);
+  for (size_t i = 0; i < map->blocks.count; i++) {
+    const struct wo_map_block *const block = &map->blocks.items[i];
+    if (block->state == WO_BLOCK_FREE && block->size_bytes > use->largest_free_bytes) use->largest_free_bytes = block->size_bytes;
   }
-  note_largest_free(attribution, map);
-  const struct wo_segment_use *const use = &attribution->use;
   assert(use->reserved_bytes == use->live_bytes + use->slack_bytes + use->pinned_free_bytes + use->releasable_bytes);
-  (void)use;
 }
 
 /* ---- Together ---- */
@@ -207,7 +192,7 @@ enum wo_status wo_attribution_make(const struct wo_alloc_pattern *pattern, const
   const bool is_whole = collect(pattern, map, &items) && sum_up(&attribution, &items);
   WO_VEC_DONE(&items);
   if (is_whole) {
-    account_segments(&attribution, map);
+    account_segments(&attribution.use, map);
   } else {
     wo_attribution_done(&attribution);
   }

@@ -55,14 +55,15 @@ struct wo_attribution {
     struct wo_attribution_site *items; /* most block bytes first, then by frame index */
     size_t count, capacity;
   } sites;
-  struct wo_segment_use use;       /* all */
-  struct wo_segment_use small_use; /* the small pool alone */
-  struct wo_segment_use large_use;
+  struct wo_segment_use use;
 };
 
 /* Makes the attribution of a map. WO_E_NOMEM: *ret is empty. */
 enum wo_status wo_attribution_make(const struct wo_alloc_pattern *pattern, const struct wo_segment_map *map,
                                    struct wo_attribution *ret_attribution);
+
+/* Adds a unit to the sums; largest_free_bytes is not one of them. */
+void wo_segment_use_add(struct wo_segment_use *use, const struct wo_map_unit *unit);
 
 /* Releases what it owns; NULL allowed. */
 void wo_attribution_done(struct wo_attribution *attribution);

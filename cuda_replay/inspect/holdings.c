@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cuda_replay/collections/address_map.h"
+#include "cuda_replay/collections/size_counts.h"
 #include "cuda_replay/allocator/allocator.h"
 #include "cuda_replay/classes/stack_facts.h"
 #include "parsers/base/vec.h"
@@ -30,40 +31,35 @@ static enum wo_alloc_class class_by_stack(struct wo_stack_facts facts, uint16_t 
   return is_training && is_operator ? WO_CLASS_ACTIVATION : WO_CLASS_UNKNOWN;
 }
 
-static int compare_sizes(const void *a, const void *b) {
-  const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-  return (left > right) - (left < right);
-}
-
-/* An allocation of backward that is as large as a parameter is a gradient. `sizes` has room for all instances. */
-static void class_gradients(struct wo_alloc_pattern *pattern, const struct wo_stack_facts_set *facts, uint64_t *sizes) {
-  size_t count = 0;
-  for (size_t i = 0; i < pattern->instances.count; i++) {
-    if (pattern->instances.items[i].class_ == WO_CLASS_PARAMETER) sizes[count++] = pattern->instances.items[i].size_bytes;
+/* An allocation of backward that is as large as a parameter is a gradient. False if memory is out. */
+static bool class_gradients(struct wo_alloc_pattern *pattern, const struct wo_stack_facts_set *facts) {
+  struct wo_size_counts parameters = {0};
+  bool is_whole = true;
+  for (size_t i = 0; i < pattern->instances.count && is_whole; i++) {
+    const struct wo_instance *const instance = &pattern->instances.items[i];
+    if (instance->class_ == WO_CLASS_PARAMETER) is_whole = wo_size_counts_add(&parameters, instance->size_bytes);
   }
-  if (count == 0) return;
-  qsort(sizes, count, sizeof *sizes, compare_sizes);
-  for (size_t i = 0; i < pattern->instances.count; i++) {
+  wo_size_counts_sort(&parameters);
+  for (size_t i = 0; i < pattern->instances.count && is_whole; i++) {
     struct wo_instance *const instance = &pattern->instances.items[i];
     if (instance->class_ != WO_CLASS_UNKNOWN || instance->stack == WO_NO_STACK) continue;
     if ((wo_stack_facts_of(facts, instance->stack).flags & WO_STACK_BACKWARD) == 0) continue;
-    if (bsearch(&instance->size_bytes, sizes, count, sizeof *sizes, compare_sizes)) instance->class_ = WO_CLASS_GRADIENT;
+    if (wo_size_counts_of(&parameters, instance->size_bytes) > 0) instance->class_ = WO_CLASS_GRADIENT;
   }
+  wo_size_counts_done(&parameters);
+  return is_whole;
 }
 
 static enum wo_status class_instances(struct wo_alloc_pattern *pattern) {
   struct wo_stack_facts_set facts = {0};
-  const enum wo_status status = wo_stack_facts_make(pattern->recording, &facts);
-  uint64_t *const sizes = calloc(pattern->instances.count + 1, sizeof *sizes);
-  const bool is_whole = status == WO_OK && sizes;
-  for (size_t i = 0; is_whole && i < pattern->instances.count; i++) {
+  if (wo_stack_facts_make(pattern->recording, &facts) != WO_OK) return WO_E_NOMEM;
+  for (size_t i = 0; i < pattern->instances.count; i++) {
     struct wo_instance *const instance = &pattern->instances.items[i];
     if (instance->stack == WO_NO_STACK) continue;
     instance->class_ = (uint32_t)class_by_stack(wo_stack_facts_of(&facts, instance->stack), facts.all_flags) & 31u;
   }
-  if (is_whole) class_gradients(pattern, &facts, sizes);
-  free(sizes);
-  if (status == WO_OK) wo_stack_facts_done(&facts);
+  const bool is_whole = class_gradients(pattern, &facts);
+  wo_stack_facts_done(&facts);
   return is_whole ? WO_OK : WO_E_NOMEM;
 }
 
@@ -165,24 +161,11 @@ static void add_blocks(struct wo_holdings_place *place, const struct wo_segment_
   }
 }
 
-/* Sums up a unit as attribution does (struct wo_segment_use). */
+/* Memory of private pools is not given back on demand. */
 static void add_unit(struct wo_holdings *holdings, struct wo_holdings_place *place, const struct wo_map_unit *unit) {
-  struct wo_segment_use *const use = &place->use;
-  const uint64_t size_bytes = unit->end - unit->start;
-  use->reserved_bytes += size_bytes;
-  use->live_bytes += unit->used_bytes - unit->slack_bytes;
-  use->pending_bytes += unit->pending_bytes;
-  use->slack_bytes += unit->slack_bytes;
-  if (unit->used_bytes > 0) {
-    use->pinned_free_bytes += size_bytes - unit->used_bytes;
-    return;
-  }
-  use->releasable_bytes += size_bytes;
-  if (is_private(place->pool)) {
-    holdings->private_idle_bytes += size_bytes;
-  } else {
-    holdings->releasable_bytes += size_bytes;
-  }
+  wo_segment_use_add(&place->use, unit);
+  if (unit->used_bytes > 0) return;
+  *(is_private(place->pool) ? &holdings->private_idle_bytes : &holdings->releasable_bytes) += unit->end - unit->start;
 }
 
 static int compare_places(const void *a, const void *b) {

@@ -1,5 +1,5 @@
 /* The runs that make memory over time. */
-#include "cuda_replay/inspect/memory_over_time.h"
+#include "cuda_replay/inspect/memory_over_time_internal.h"
 
 #include <assert.h>
 
@@ -51,19 +51,32 @@ static enum wo_status run(const struct recording_run *run, const struct wo_alloc
   return WO_OK;
 }
 
-/* Runs again up to `at`, and moves the segment map to the result. */
+/* Runs again, and keeps only the segment map. */
+static enum wo_status run_for_map(const struct recording_run *first, const struct wo_alloc_pattern *pattern, uint32_t map_at,
+                                  struct wo_segment_map *ret_map, struct wo_err *err) {
+  struct wo_memory_over_time memory = {0};
+  const enum wo_status status = run(first, pattern, map_at, &memory, err);
+  if (status != WO_OK) return status;
+  *ret_map = memory.map;
+  memory.map = (struct wo_segment_map){0};
+  wo_memory_over_time_done(&memory);
+  return WO_OK;
+}
+
+enum wo_status wo_memory_map_at(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
+                                const struct wo_replay_options *options, const struct wo_memory_devices *devices, uint32_t map_at,
+                                struct wo_segment_map *ret_map, struct wo_err *err) {
+  const struct recording_run only = {pattern, trace, options, devices};
+  return run_for_map(&only, pattern, map_at, ret_map, err);
+}
+
+/* Only up to the moment of the map. */
 static enum wo_status take_map(const struct recording_run *first, uint32_t at, struct wo_memory_over_time *memory,
                                struct wo_err *err) {
-  struct wo_memory_over_time again = {0};
   struct wo_alloc_pattern part = *first->pattern; /* shares its arrays */
   assert(at == WO_MAP_AT_START || at < part.requests.count);
   part.requests.count = at == WO_MAP_AT_START ? 0 : (size_t)at + 1;
-  const enum wo_status status = run(first, &part, at, &again, err);
-  if (status != WO_OK) return status;
-  memory->map = again.map;
-  again.map = (struct wo_segment_map){0};
-  wo_memory_over_time_done(&again);
-  return WO_OK;
+  return run_for_map(first, &part, at, &memory->map, err);
 }
 
 /* Chooses the moment of the map; returns the request after which it is taken. */

@@ -97,33 +97,19 @@ enum wo_status wo_memory_over_time_record(const struct wo_alloc_pattern *pattern
 /* Releases what it owns; NULL allowed. */
 void wo_memory_over_time_done(struct wo_memory_over_time *memory);
 
-/* ---- The recorder by itself, for runs that are made elsewhere ---- */
-
-struct wo_memory_recorder;
-
-/* For map_at below: the state before the first request; needs a start. */
+/* For wo_memory_map_at: the state before the first request; needs a start. */
 #define WO_MAP_AT_START (WO_NO_REQUEST - 1)
 
-/* A recorder for one run of the pattern from `start` (as in wo_replay_options; NULL allowed). map_at: the request after which the
- * segment map is taken; WO_NO_REQUEST = none. All is borrowed. NULL if memory is out. */
-struct wo_memory_recorder *wo_memory_recorder_new(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
-                                                  const struct wo_start *start, uint32_t map_at);
-
-/* The observers for the run. Both are needed. */
-struct wo_replay_observer wo_memory_recorder_steps(struct wo_memory_recorder *recorder);
-struct wo_allocator_observer wo_memory_recorder_events(struct wo_memory_recorder *recorder);
-
-/* Ends the recording: moves the result to the caller (outcome is empty) and frees the recorder. WO_E_NOMEM if memory was out on
- * the way; nothing is returned then. */
-enum wo_status wo_memory_recorder_finish(struct wo_memory_recorder *recorder, struct wo_memory_over_time *ret_memory);
+/* Runs the pattern once in the same way, and takes the segment map after request map_at. It is empty if the run did not get
+ * there. */
+enum wo_status wo_memory_map_at(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
+                                const struct wo_replay_options *options, const struct wo_memory_devices *devices, uint32_t map_at,
+                                struct wo_segment_map *ret_map, struct wo_err *err);
 
 /* ---- Reading ---- */
 
 /* An empty place: 0 bytes, nothing known. */
 struct wo_memory_place wo_memory_no_place(void);
-
-/* Joins b, which follows a, to a. */
-void wo_memory_bin_join(struct wo_memory_bin *a, const struct wo_memory_bin *b);
 
 /* Memory over time in at most `count` columns of about equal width in requests: fills columns and returns their number (0 for an
  * empty pattern). Every bin is in one column. */

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "cuda_replay/inspect/memory_over_time.h"
+#include "cuda_replay/inspect/memory_over_time_internal.h"
 #include "parsers/base/vec.h"
 
 struct wo_memory_recorder {
@@ -110,12 +110,38 @@ static struct wo_memory_bin bin_of(const struct wo_memory_recorder *recorder, co
   return bin;
 }
 
+/* The first of two times; the other one if it is not known. */
+static int64_t known_time(int64_t first_us, int64_t second_us) {
+  return first_us != WO_NO_TIME ? first_us : second_us;
+}
+
+/* Lowest and highest values of two bins are joined separately; classes are taken together, from the moment that was higher. Of
+ * equal moments the earlier one stays, so that the order in which bins are joined does not matter. */
+static void join_bins(struct wo_memory_bin *a, const struct wo_memory_bin *b) {
+  if (b->high_bytes[WO_MEMORY_ALLOCATED] > a->high_bytes[WO_MEMORY_ALLOCATED]) {
+    memcpy(a->top_class_bytes, b->top_class_bytes, sizeof a->top_class_bytes);
+  }
+  memcpy(a->last_class_bytes, b->last_class_bytes, sizeof a->last_class_bytes);
+  for (int i = 0; i < WO_MEMORY_SERIES_COUNT_; i++) {
+    if (b->low_bytes[i] < a->low_bytes[i]) a->low_bytes[i] = b->low_bytes[i];
+    if (b->high_bytes[i] > a->high_bytes[i]) a->high_bytes[i] = b->high_bytes[i];
+    a->last_bytes[i] = b->last_bytes[i];
+  }
+  if (b->low_fragmentation < a->low_fragmentation) a->low_fragmentation = b->low_fragmentation;
+  if (b->high_fragmentation > a->high_fragmentation) a->high_fragmentation = b->high_fragmentation;
+  a->last_fragmentation = b->last_fragmentation;
+  a->first_us = known_time(a->first_us, b->first_us);
+  a->last_us = known_time(b->last_us, a->last_us);
+  a->count += b->count;
+  a->oom_count += b->oom_count;
+}
+
 /* Joins neighbours, so that half of the bins are free again. */
 static void widen(struct wo_memory_over_time *memory) {
   const size_t count = memory->bin_count;
   assert(memory->bin_requests <= UINT32_MAX / 2);
   for (size_t i = 0; i < count; i += 2) {
-    if (i + 1 < count) wo_memory_bin_join(&memory->bins[i], &memory->bins[i + 1]);
+    if (i + 1 < count) join_bins(&memory->bins[i], &memory->bins[i + 1]);
     memory->bins[i / 2] = memory->bins[i];
   }
   memory->bin_count = (count + 1) / 2;
@@ -139,7 +165,7 @@ static void add_to_bins(struct wo_memory_recorder *recorder, const struct sample
   assert(slot + 1 == memory->bin_count); /* requests come in their order */
   struct wo_memory_bin *const last = &memory->bins[slot];
   bin.count = 0;
-  wo_memory_bin_join(last, &bin);
+  join_bins(last, &bin);
   last->count = sample->request + 1 - last->first;
   memory->request_count = sample->request + 1;
 }
@@ -410,4 +436,33 @@ enum wo_status wo_memory_recorder_finish(struct wo_memory_recorder *recorder, st
   }
   recorder_free(recorder);
   return is_failed ? WO_E_NOMEM : WO_OK;
+}
+
+/* ---- Reading ---- */
+
+/* Whole bins only: a column that began inside a bin would show a height that belongs to its neighbour. */
+size_t wo_memory_columns(const struct wo_memory_over_time *memory, size_t count, struct wo_memory_bin *columns) {
+  assert(count > 0);
+  const size_t bins_per_column = (memory->bin_count + count - 1) / count;
+  size_t made = 0;
+  for (size_t i = 0; i < memory->bin_count; i++) {
+    if (i % bins_per_column == 0) {
+      columns[made++] = memory->bins[i];
+    } else {
+      join_bins(&columns[made - 1], &memory->bins[i]);
+    }
+  }
+  assert(made <= count);
+  return made;
+}
+
+struct wo_memory_place wo_memory_no_place(void) {
+  return (struct wo_memory_place){.request = WO_NO_REQUEST, .entry = WO_NO_ENTRY, .time_us = WO_NO_TIME};
+}
+
+void wo_memory_over_time_done(struct wo_memory_over_time *memory) {
+  if (!memory) return;
+  wo_segment_map_done(&memory->map);
+  free(memory->bins);
+  *memory = (struct wo_memory_over_time){0};
 }

@@ -118,11 +118,8 @@ enum wo_status wo_pins_find(const struct wo_alloc_pattern *pattern, const struct
 }
 
 void wo_pins_sentence(const struct wo_pins *pins, struct wo_text *out) {
-  char held[32];
-  char kept[32];
+  const char *const held = WO_BYTES_TEXT(pins->held_bytes), *const kept = WO_BYTES_TEXT(pins->free_bytes);
   if (pins->pins.count == 0) return;
-  wo_units_bytes_text((double)pins->held_bytes, held, sizeof held);
-  wo_units_bytes_text((double)pins->free_bytes, kept, sizeof kept);
   if (pins->holder_count == 1) {
     wo_text_add(out, "1 block of %s keeps %s from being released", held, kept);
   } else {

@@ -68,6 +68,13 @@ bool wo_alloc_pattern_add_refused(struct wo_alloc_pattern *pattern, struct wo_in
   return true;
 }
 
+bool wo_alloc_pattern_add_again(struct wo_alloc_pattern *pattern, const struct wo_instance *instance, uint32_t entry,
+                                uint32_t *ret_instance) {
+  const bool was_refused = instance->birth != WO_NO_REQUEST && instance->death == instance->birth;
+  return was_refused ? wo_alloc_pattern_add_refused(pattern, *instance, entry, ret_instance)
+                     : wo_alloc_pattern_add_alloc(pattern, *instance, entry, ret_instance);
+}
+
 bool wo_alloc_pattern_add_free(struct wo_alloc_pattern *pattern, uint32_t instance) {
   const struct wo_instance *dead = &pattern->instances.items[instance];
   return wo_alloc_pattern_add_request(

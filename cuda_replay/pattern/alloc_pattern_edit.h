@@ -23,6 +23,10 @@ bool wo_alloc_pattern_add_alloc(struct wo_alloc_pattern *pattern, struct wo_inst
 bool wo_alloc_pattern_add_refused(struct wo_alloc_pattern *pattern, struct wo_instance instance, uint32_t entry,
                                   uint32_t *ret_instance);
 
+/* Appends the allocation of a recorded instance again: refused if it was refused then. */
+bool wo_alloc_pattern_add_again(struct wo_alloc_pattern *pattern, const struct wo_instance *instance, uint32_t entry,
+                                uint32_t *ret_instance);
+
 /* Appends a request that refers to `subject` as its kind says; a FREE or DEFER sets the death of its instance. */
 bool wo_alloc_pattern_add_request(struct wo_alloc_pattern *pattern, struct wo_request request);
 

@@ -87,6 +87,15 @@ uint32_t *wo_plot_segment_order(const struct wo_segment_map *map) {
   return order;
 }
 
+void wo_plot_cover(double *cells, size_t count, double from, double to) {
+  assert(from >= 0 && from <= to && to < (double)count + 0.5); /* halves: sums of doubles */
+  for (size_t i = (size_t)from; i < count && (double)i < to; i++) {
+    const double start = from > (double)i ? from : (double)i;
+    const double end = to < (double)i + 1 ? to : (double)i + 1;
+    cells[i] += end - start;
+  }
+}
+
 /* ---- Axes ---- */
 
 /* A unit of an axis. */
@@ -140,15 +149,15 @@ struct wo_plot_axis wo_plot_axis_count(double most, int ticks) {
 /* Commas are used in the whole part only; all ticks of an axis have the same number of decimals, so that numbers align. */
 char *wo_plot_axis_label(const struct wo_plot_axis *axis, double value, char *buf, size_t cap) {
   char digits[32];
-  assert(cap >= sizeof digits);
+  assert(cap >= sizeof digits + 16);
   const int len = snprintf(digits, sizeof digits, "%.*f", axis->decimals, value / axis->unit_size);
   const int whole = axis->decimals > 0 ? len - axis->decimals - 1 : len;
   size_t at = 0;
-  for (int i = 0; i < len && at + 2 < cap; i++) {
+  for (int i = 0; i < len && at + 16 < cap; i++) {
     if (i > 0 && i < whole && (whole - i) % 3 == 0) buf[at++] = ',';
     buf[at++] = digits[i];
   }
-  buf[at] = '\0';
+  snprintf(buf + at, cap - at, "%s%s", *axis->unit ? " " : "", axis->unit);
   return buf;
 }
 

@@ -1,5 +1,5 @@
-/* The input of all plots (plot_svg.h, plot_term.h), and the choices that they share: order and names of classes, round axes, the
- * height of the chart. Everything is borrowed. Pure; any thread. */
+/* Plots: an SVG document and a chart for terminals, their input, and the choices that they share: order and names of classes,
+ * round axes, the height of the chart. Everything is borrowed. Pure; any thread. */
 #ifndef WO_PLOT_H
 #define WO_PLOT_H
 
@@ -19,6 +19,16 @@ struct wo_plot {
   struct wo_view subtitle;                  /* settings, version of torch; any bytes; may be empty */
 };
 
+/* Appends one self-contained SVG document: memory over time by class, fragmentation, the segment map at the peak, and the lines
+ * that requested most. No scripts, no fonts or files from elsewhere, light and dark by the reader's setting, texts escaped and
+ * cut. At most about 1 MiB however long the trace. Deterministic. If memory is out, out->is_failed is set. */
+void wo_plot_svg(const struct wo_plot *plot, struct wo_text *out);
+
+/* Appends a chart of allocated and reserved bytes over time, the segment map below: at most 16 lines of at most style.width
+ * columns (40 to 200 are used), each ended by a line break. UTF-8 blocks or plain ASCII and colours by the style. Appends nothing
+ * for a run without requests. If memory is out, out->is_failed is set. */
+void wo_plot_term(const struct wo_plot *plot, struct wo_text_style style, struct wo_text *out);
+
 /* The classes in their stacking order, WO_CLASS_COUNT_ of them: the longest-lived is lowest. */
 const enum wo_alloc_class *wo_plot_class_order(void);
 
@@ -32,6 +42,9 @@ bool wo_plot_has_classes(const struct wo_memory_over_time *memory);
 /* The map's segments in drawing order: large pool first, then by size, largest first. count of them; the caller frees. NULL if
  * memory is out (never for an empty map: that gives one unused element). */
 uint32_t *wo_plot_segment_order(const struct wo_segment_map *map);
+
+/* Adds the part of each of `count` cells of length 1 that is between two places. */
+void wo_plot_cover(double *cells, size_t count, double from, double to);
 
 /* An axis from 0 to at least `most` in round steps: 1, 2 or 5 times a power of ten of its unit. */
 struct wo_plot_axis {
@@ -47,7 +60,8 @@ struct wo_plot_axis wo_plot_axis_bytes(double most, int ticks);
 struct wo_plot_axis wo_plot_axis_us(double most, int ticks);
 struct wo_plot_axis wo_plot_axis_count(double most, int ticks);
 
-/* Writes the number at a tick, with commas between thousands ("20,000"). Returns buf; cap at least 32. */
+/* Writes the number at a tick, with commas between thousands, and its unit ("20,000", "0.5 GiB"). Returns buf; cap at least 48.
+ */
 char *wo_plot_axis_label(const struct wo_plot_axis *axis, double value, char *buf, size_t cap);
 
 /* Whether the capacity is known / is near enough to the peak to be in the chart. */

@@ -1,5 +1,5 @@
 /* The SVG document: its styles, title, key figures, legend, and the order of its panels. */
-#include "cuda_replay/plot/plot_svg.h"
+#include "cuda_replay/plot/plot.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -83,27 +83,21 @@ static void add_figures(const struct wo_plot *plot, struct wo_text *out) {
     const char *name;
   } shown[] = {{WO_MEMORY_ALLOCATED, "allocated"}, {WO_MEMORY_RESERVED, "reserved"}};
   const bool is_state = plot->memory->moment == WO_MOMENT_STATE;
-  char bytes[32];
   char place[80];
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
     const struct wo_memory_place *const peak = &plot->memory->peak[shown[i].series];
-    wo_units_bytes_text((double)peak->bytes, bytes, sizeof bytes);
-    wo_text_add(out, "%s%s%s %s", i > 0 ? "; " : "", is_state ? "" : "peak ", shown[i].name, bytes);
+    wo_text_add(out, "%s%s%s %s", i > 0 ? "; " : "", is_state ? "" : "peak ", shown[i].name, WO_BYTES_TEXT(peak->bytes));
     if (!is_state) wo_text_add(out, " at %s", wo__svg_place_text(peak, place, sizeof place));
   }
-  if (!wo_plot_has_capacity(plot)) return;
-  wo_units_bytes_text((double)plot->capacity_bytes, bytes, sizeof bytes);
-  wo_text_add(out, "; capacity %s", bytes);
+  if (wo_plot_has_capacity(plot)) wo_text_add(out, "; capacity %s", WO_BYTES_TEXT(plot->capacity_bytes));
 }
 
 /* The first request that failed, in words; nothing if none did. */
 static void add_failure(const struct wo_plot *plot, struct wo_text *out) {
-  char bytes[32];
   char place[80];
   if (!plot->memory->has_oom) return;
-  wo_units_bytes_text((double)plot->memory->oom.requested_bytes, bytes, sizeof bytes);
-  wo__svg_place_text(&plot->memory->ooms[0], place, sizeof place);
-  wo_text_add(out, "out of memory at %s: %s asked for", place, bytes);
+  wo_text_add(out, "out of memory at %s: %s asked for", wo__svg_place_text(&plot->memory->ooms[0], place, sizeof place),
+              WO_BYTES_TEXT(plot->memory->oom.requested_bytes));
 }
 
 static void add_head_line(struct wo_svg_page *page, const char *classes, const struct wo_text *text) {
@@ -127,39 +121,35 @@ static void add_head(struct wo_svg_page *page, const struct wo_text *figures, co
 
 /* ---- Legend ---- */
 
-/* Places a colour sample with its text, on the next line if this one is full. */
-static void add_swatch(struct wo_svg_page *page, double *x, const char *classes, struct wo_view text) {
-  const double width = 18 + wo_svg_text_width(text) + 18;
+/* Places a colour sample with its text, on the next line if this one is full. The chart cannot show the highest value of each
+ * class, so the legend does. */
+static void add_swatch(struct wo_svg_page *page, double *x, const char *classes, const char *name, uint64_t most_bytes) {
+  char text[96];
+  snprintf(text, sizeof text, "%s, up to %s", name, WO_BYTES_TEXT(most_bytes));
+  const double width = 18 + wo_svg_text_width(wo_view_of(text)) + 18;
   if (*x + width > WO_SVG_RIGHT && *x > 16) {
     *x = 16;
     page->y += 20;
   }
   wo_svg_rect(page->out, *x, page->y - 10, 12, 12, classes);
-  wo_svg_text(page->out, *x + 18, page->y, "", text, 60);
+  wo_svg_text(page->out, *x + 18, page->y, "", wo_view_of(text), 60);
   *x += width;
 }
 
-/* From the top of the stack downwards, as the areas. The chart cannot show the highest value of each class, so the legend does.
- */
+/* From the top of the stack downwards, as the areas. */
 static void add_legend(struct wo_svg_page *page) {
   const struct wo_memory_over_time *const memory = page->plot->memory;
   const bool is_only = !wo_plot_has_classes(memory);
-  char text[96];
-  char bytes[32];
   char classes[8];
   double x = 16;
   page->y += 18;
   for (int i = WO_CLASS_COUNT_ - 1; i >= 0; i--) {
     const enum wo_alloc_class class_ = wo_plot_class_order()[i];
     if (!wo_plot_has_class(memory, class_)) continue;
-    wo_units_bytes_text((double)memory->class_peak[class_].bytes, bytes, sizeof bytes);
-    snprintf(text, sizeof text, "%s, up to %s", wo_plot_class_label(class_, is_only), bytes);
     snprintf(classes, sizeof classes, "c%d", (int)class_);
-    add_swatch(page, &x, classes, wo_view_of(text));
+    add_swatch(page, &x, classes, wo_plot_class_label(class_, is_only), memory->class_peak[class_].bytes);
   }
-  wo_units_bytes_text((double)memory->peak[WO_MEMORY_UNUSED].bytes, bytes, sizeof bytes);
-  snprintf(text, sizeof text, "reserved, not allocated, up to %s", bytes);
-  add_swatch(page, &x, "unused", wo_view_of(text));
+  add_swatch(page, &x, "unused", "reserved, not allocated", memory->peak[WO_MEMORY_UNUSED].bytes);
 }
 
 /* ---- The document ---- */

@@ -155,28 +155,7 @@ static double pixels_of(const struct drawing *drawing, uint64_t bytes) {
 
 /* Relative commands need about half the bytes of four absolute points. */
 static void add_box(struct wo_text *out, double x, double y, double width, double height) {
-  wo_text_add(out, "M");
-  wo_svg_number(out, x);
-  wo_text_add(out, ",");
-  wo_svg_number(out, y);
-  wo_text_add(out, "h");
-  wo_svg_number(out, width);
-  wo_text_add(out, "v");
-  wo_svg_number(out, height);
-  wo_text_add(out, "h");
-  wo_svg_number(out, -width);
-  wo_text_add(out, "z");
-}
-
-/* Adds the part of each pixel that is between two places of the row. */
-static void cover(double *pixels, double from, double to) {
-  assert(from >= 0 && from <= to && to < PIXELS + 0.5); /* halves: sums of doubles */
-  const int last = (int)to < PIXELS - 1 ? (int)to : PIXELS - 1;
-  for (int i = (int)from; i <= last; i++) {
-    const double start = from > i ? from : i;
-    const double end = to < i + 1 ? to : i + 1;
-    if (end > start) pixels[i] += end - start;
-  }
+  wo_svg_add(out, "M@,@h@v@h@z", NULL, (const double[]){x, y, width, height, -width});
 }
 
 /* Opens an invisible shape; the caller writes its tooltip and closes it with close_tip. False if there are enough tooltips. */
@@ -193,16 +172,11 @@ static void close_tip(struct drawing *drawing) {
   wo_text_add(&drawing->tips, "</title></path>\n");
 }
 
-static void add_bytes(struct wo_text *out, uint64_t bytes) {
-  char text[32];
-  wo_text_add(out, "%s", wo_units_bytes_text((double)bytes, text, sizeof text));
-}
-
 /* The information on a block: its size, its purpose, and the line that requested it. */
 static void tell_block(struct drawing *drawing, const struct wo_map_block *block) {
   const struct wo_alloc_pattern *const pattern = drawing->page->plot->pattern;
   struct wo_text *const out = &drawing->tips;
-  add_bytes(out, block->size_bytes);
+  wo_text_add(out, "%s", WO_BYTES_TEXT(block->size_bytes));
   if (block->state == WO_BLOCK_FREE) wo_text_add(out, " free");
   if (block->state == WO_BLOCK_PENDING) wo_text_add(out, " waiting for another stream");
   if (block->instance >= pattern->instances.count) return;
@@ -222,17 +196,15 @@ static void tell_block(struct drawing *drawing, const struct wo_map_block *block
 
 /* Other tools name a segment by its address. */
 static void tell_segment(struct drawing *drawing, const struct wo_map_segment *segment) {
-  struct wo_text *const out = &drawing->tips;
   uint64_t free_bytes = 0;
   for (uint32_t i = 0; i < segment->block_count; i++) {
     const struct wo_map_block *const block = &drawing->packing->map->blocks.items[segment->first_block + i];
     if (block->state == WO_BLOCK_FREE) free_bytes += block->size_bytes;
   }
-  wo_text_add(out, "segment 0x%llx: ", (unsigned long long)segment->address);
-  add_bytes(out, segment->size_bytes);
-  wo_text_add(out, " (%s pool%s), ", segment->is_small ? "small" : "large", segment->is_expandable ? ", expandable" : "");
-  add_bytes(out, free_bytes);
-  wo_text_add(out, " free, %u block%s", segment->block_count, segment->block_count == 1 ? "" : "s");
+  wo_text_add(&drawing->tips, "segment 0x%llx: %s (%s pool%s), %s free, %u block%s", (unsigned long long)segment->address,
+              WO_BYTES_TEXT(segment->size_bytes), segment->is_small ? "small" : "large",
+              segment->is_expandable ? ", expandable" : "", WO_BYTES_TEXT(free_bytes), segment->block_count,
+              segment->block_count == 1 ? "" : "s");
 }
 
 /* Draws a block, or the part of it that is inside the piece. */
@@ -249,14 +221,10 @@ static void draw_block(struct drawing *drawing, const struct piece *piece, const
     unsigned kind = block->instance < pattern->instances.count ? pattern->instances.items[block->instance].class_ : 0U;
     if (kind >= WO_CLASS_COUNT_) kind = WO_CLASS_UNKNOWN;
     if (block->state == WO_BLOCK_PENDING) kind = KIND_PENDING;
-    cover(drawing->covered[kind], from, to);
+    wo_plot_cover(drawing->covered[kind], PIXELS, from, to);
   }
   if (to - from >= PART_PIXELS && end < piece_end) {
-    wo_text_add(&drawing->parts, "M");
-    wo_svg_number(&drawing->parts, WO_SVG_LEFT + to);
-    wo_text_add(&drawing->parts, ",");
-    wo_svg_number(&drawing->parts, y);
-    wo_text_add(&drawing->parts, "v%d", ROW_HEIGHT);
+    wo_svg_add(&drawing->parts, "M@,@v@", NULL, (const double[]){WO_SVG_LEFT + to, y, ROW_HEIGHT});
   }
   if (open_tip(drawing, WO_SVG_LEFT + from, y, to - from)) {
     tell_block(drawing, block);
@@ -377,7 +345,6 @@ static void add_heading(struct wo_svg_page *page, const struct packing *packing)
   const struct wo_memory_over_time *const memory = page->plot->memory;
   char place[80];
   char heading[128];
-  char reserved[32];
   char row[32];
   char more[160];
   const bool is_state = memory->moment == WO_MOMENT_STATE;
@@ -387,10 +354,10 @@ static void add_heading(struct wo_svg_page *page, const struct packing *packing)
            : memory->moment == WO_MOMENT_OOM ? "when memory ran out, at"
                                              : "at the peak,",
            is_state ? "" : place);
-  wo_units_bytes_text((double)packing->map->reserved_bytes, reserved, sizeof reserved);
   const bool is_gib = packing->row_bytes >= UINT64_C(1) << 30; /* a power of two */
   snprintf(row, sizeof row, "%llu %s", (unsigned long long)(packing->row_bytes >> (is_gib ? 30 : 20)), is_gib ? "GiB" : "MiB");
-  snprintf(more, sizeof more, "%zu segments, %s; a full row is %s; hatched is free", packing->map->segments.count, reserved, row);
+  snprintf(more, sizeof more, "%zu segments, %s; a full row is %s; hatched is free", packing->map->segments.count,
+           WO_BYTES_TEXT(packing->map->reserved_bytes), row);
   wo__svg_heading(page, wo_view_of(heading), wo_view_of(more));
 }
 
@@ -400,16 +367,9 @@ static void add_use(struct wo_svg_page *page) {
   struct wo_text text = {0};
   if (!attribution) return;
   const struct wo_segment_use *const use = &attribution->use;
-  add_bytes(&text, use->reserved_bytes);
-  wo_text_add(&text, " reserved = ");
-  add_bytes(&text, use->live_bytes);
-  wo_text_add(&text, " in use + ");
-  add_bytes(&text, use->slack_bytes);
-  wo_text_add(&text, " rounding and rests + ");
-  add_bytes(&text, use->pinned_free_bytes);
-  wo_text_add(&text, " free beside blocks in use + ");
-  add_bytes(&text, use->releasable_bytes);
-  wo_text_add(&text, " that can be released");
+  wo_text_add(&text, "%s reserved = %s in use + %s rounding and rests + %s free beside blocks in use + %s that can be released",
+              WO_BYTES_TEXT(use->reserved_bytes), WO_BYTES_TEXT(use->live_bytes), WO_BYTES_TEXT(use->slack_bytes),
+              WO_BYTES_TEXT(use->pinned_free_bytes), WO_BYTES_TEXT(use->releasable_bytes));
   page->y += 18;
   wo_svg_text(page->out, WO_SVG_LEFT, page->y, "", (struct wo_view){text.ptr, text.len}, 200);
   page->out->is_failed = page->out->is_failed || text.is_failed;

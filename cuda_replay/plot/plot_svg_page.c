@@ -5,8 +5,8 @@
 
 /* Both numbers: the axis shows requests, other tools and --at use entries. */
 char *wo__svg_place_text(const struct wo_memory_place *place, char *buf, size_t cap) {
-  char request[32];
-  char entry[32];
+  char request[48];
+  char entry[48];
   const struct wo_plot_axis count = wo_plot_axis_count(1, 1);
   if (place->request == WO_NO_REQUEST) {
     snprintf(buf, cap, "the start");
@@ -24,9 +24,7 @@ char *wo__svg_place_text(const struct wo_memory_place *place, char *buf, size_t 
 /* The heading names the picture, the grey text after it explains how to read it. */
 void wo__svg_heading(struct wo_svg_page *page, struct wo_view heading, struct wo_view more) {
   page->y += 34;
-  wo_text_add(page->out, "<text class=\"h2\" x=\"16\" y=\"");
-  wo_svg_number(page->out, page->y);
-  wo_text_add(page->out, "\">");
+  wo_svg_add(page->out, "<text class=\"h2\" x=\"16\" y=\"@\">", NULL, &page->y);
   wo_svg_escape(page->out, heading, WO_SVG_TITLE_CHARS);
   if (more.len > 0) {
     wo_text_add(page->out, "<tspan class=\"m\" font-weight=\"400\" dx=\"10\">");

@@ -42,8 +42,7 @@ static void add_share(struct wo_svg_page *page, const struct wo_share *share, co
   const struct wo_attribution *const attribution = page->plot->attribution;
   const uint64_t most_bytes = attribution->sites.items[0].share.block_bytes;
   char text[32];
-  wo_units_bytes_text((double)share->block_bytes, text, sizeof text);
-  wo_svg_text(page->out, BYTES_X, page->y, "r", wo_view_of(text), 20);
+  wo_svg_text(page->out, BYTES_X, page->y, "r", wo_view_of(WO_BYTES_TEXT(share->block_bytes)), 20);
   snprintf(text, sizeof text, "%.1f%%", wo_share_pct(share->block_bytes, attribution->total.block_bytes));
   wo_svg_text(page->out, PCT_X, page->y, "m r", wo_view_of(text), 20);
   if (!classes) return;

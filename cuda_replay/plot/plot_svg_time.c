@@ -51,25 +51,19 @@ static void add_area(struct chart *chart, const char *classes) {
   struct wo_text *const out = chart->page->out;
   wo_text_add(out, "<path class=\"%s\" d=\"", classes);
   wo_svg_steps(out, chart->x, chart->y, chart->count);
-  wo_text_add(out, "V");
-  wo_svg_number(out, chart->bottom);
-  wo_text_add(out, "H");
-  wo_svg_number(out, chart->x[0]);
-  wo_text_add(out, "Z\"/>\n");
+  wo_svg_add(out, "V@H@Z\"/>\n", NULL, (const double[]){chart->bottom, chart->x[0]});
 }
 
 /* ---- Memory ---- */
 
 /* Faint lines over the areas, so that heights inside them can be read. */
 static void add_byte_grid(struct chart *chart, const struct wo_plot_axis *axis) {
-  char label[32];
-  char text[48];
+  char label[48];
   for (double value = 0; value <= axis->top * (1 + 1e-9); value += axis->step) {
     const double y = y_of(chart, value);
     wo_svg_line(chart->page->out, WO_SVG_LEFT, y, WO_SVG_RIGHT, y, "grid");
     wo_plot_axis_label(axis, value, label, sizeof label);
-    snprintf(text, sizeof text, "%s %s", label, axis->unit);
-    wo_svg_text(chart->page->out, WO_SVG_LEFT - 6, y + 4, "s m r", wo_view_of(value == 0 ? "0" : text), 40);
+    wo_svg_text(chart->page->out, WO_SVG_LEFT - 6, y + 4, "s m r", wo_view_of(value == 0 ? "0" : label), 40);
   }
 }
 
@@ -99,12 +93,10 @@ static bool is_peak_left(const struct chart *chart) {
 static void add_capacity(struct chart *chart) {
   const struct wo_plot *const plot = chart->page->plot;
   const bool is_right = is_peak_left(chart);
-  char bytes[32];
   char text[48];
   if (!wo_plot_shows_capacity(plot)) return;
   const double y = y_of(chart, (double)plot->capacity_bytes);
-  wo_units_bytes_text((double)plot->capacity_bytes, bytes, sizeof bytes);
-  snprintf(text, sizeof text, "capacity %s", bytes);
+  snprintf(text, sizeof text, "capacity %s", WO_BYTES_TEXT(plot->capacity_bytes));
   wo_svg_line(chart->page->out, WO_SVG_LEFT, y, WO_SVG_RIGHT, y, "bad dash");
   wo_svg_text(chart->page->out, is_right ? WO_SVG_RIGHT - 6 : WO_SVG_LEFT + 6, y - 5, is_right ? "s halo r" : "s halo",
               wo_view_of(text), 40);
@@ -160,7 +152,6 @@ static size_t add_optimizer_steps(struct chart *chart) {
 /* A flag and a line at the first failure; ticks above the columns with further ones. */
 static void add_ooms(struct chart *chart) {
   const struct wo_memory_over_time *const memory = chart->page->plot->memory;
-  char bytes[32];
   char text[160];
   char more[48] = "";
   if (memory->oom_kept == 0) return;
@@ -170,14 +161,9 @@ static void add_ooms(struct chart *chart) {
     wo_svg_line(chart->page->out, chart->x[i + 1], chart->top - 5, chart->x[i + 1], chart->top, "bad");
   }
   wo_svg_line(chart->page->out, x, chart->top - 8, x, chart->bottom, "bad");
-  wo_text_add(chart->page->out, "<path class=\"badfill\" d=\"M");
-  wo_svg_number(chart->page->out, x - 6);
-  wo_text_add(chart->page->out, ",");
-  wo_svg_number(chart->page->out, chart->top - 12);
-  wo_text_add(chart->page->out, "h12l-6,9z\"/>\n");
-  wo_units_bytes_text((double)memory->oom.requested_bytes, bytes, sizeof bytes);
+  wo_svg_add(chart->page->out, "<path class=\"badfill\" d=\"M@,@h12l-6,9z\"/>\n", NULL, (const double[]){x - 6, chart->top - 12});
   if (memory->oom_count > 1) snprintf(more, sizeof more, ", then %llu more", (unsigned long long)(memory->oom_count - 1));
-  snprintf(text, sizeof text, "out of memory: %s asked for%s", bytes, more);
+  snprintf(text, sizeof text, "out of memory: %s asked for%s", WO_BYTES_TEXT(memory->oom.requested_bytes), more);
   add_label_beside(chart, x, chart->top - 8, wo_view_of(text));
 }
 
@@ -193,20 +179,14 @@ static double clear_y(const struct chart *chart) {
 /* The highest point of the areas, with a line up to its label. */
 static void add_peak(struct chart *chart) {
   const struct wo_memory_place *const peak = &chart->page->plot->memory->peak[WO_MEMORY_ALLOCATED];
-  char bytes[32];
   char text[64];
   if (peak->bytes == 0 || chart->page->plot->memory->has_oom) return;
   const double x = x_of_place(chart, peak);
   const double y = y_of(chart, (double)peak->bytes);
   const double label_y = clear_y(chart);
   wo_svg_line(chart->page->out, x, y, x, label_y - 8, "reserved leader");
-  wo_text_add(chart->page->out, "<circle class=\"pending\" r=\"3\" cx=\"");
-  wo_svg_number(chart->page->out, x);
-  wo_text_add(chart->page->out, "\" cy=\"");
-  wo_svg_number(chart->page->out, y);
-  wo_text_add(chart->page->out, "\"/>\n");
-  wo_units_bytes_text((double)peak->bytes, bytes, sizeof bytes);
-  snprintf(text, sizeof text, "peak allocated %s", bytes);
+  wo_svg_add(chart->page->out, "<circle class=\"pending\" r=\"3\" cx=\"@\" cy=\"@\"/>\n", NULL, (const double[]){x, y});
+  snprintf(text, sizeof text, "peak allocated %s", WO_BYTES_TEXT(peak->bytes));
   add_label_beside(chart, x - 2, label_y, wo_view_of(text));
 }
 
@@ -261,7 +241,7 @@ static void add_fragmentation(struct chart *chart) {
   wo_svg_steps(page->out, chart->x, chart->y, chart->count);
   wo_svg_steps_back(page->out, chart->x, chart->more_y, chart->count);
   wo_text_add(page->out, "Z\"/>\n");
-  for (size_t i = 0; i < chart->count; i++) chart->y[i] = chart->more_y[i];
+  memcpy(chart->y, chart->more_y, sizeof chart->y);
   add_steps(chart, "fragline");
   page->y = chart->bottom;
 }
@@ -273,7 +253,7 @@ static void add_request_axis(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   const double all = page->plot->memory->request_count;
   const struct wo_plot_axis axis = wo_plot_axis_count(all, 10);
-  char label[32];
+  char label[48];
   wo_svg_line(page->out, WO_SVG_LEFT, page->y, WO_SVG_RIGHT, page->y, "axis");
   wo_svg_text(page->out, 16, page->y + 18, "s m", WO_VIEW("request"), 20);
   for (double value = 0; value <= all; value += axis.step) {
@@ -301,7 +281,6 @@ static bool do_times_rise(const struct chart *chart) {
 static void add_time_axis(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   const struct wo_memory_over_time *const memory = page->plot->memory;
-  char label[32];
   char text[48];
   double free_x = WO_SVG_LEFT + 30;
   if (memory->first_us == WO_NO_TIME || memory->last_us <= memory->first_us || !do_times_rise(chart)) return;
@@ -317,7 +296,7 @@ static void add_time_axis(struct chart *chart) {
     const double reached_us = at_us < all_us ? at_us : all_us;
     if (reached_us < next_us) continue;
     while (next_us + axis.step <= reached_us) next_us += axis.step; /* several in one column: the last of them */
-    snprintf(text, sizeof text, "%s %s", wo_plot_axis_label(&axis, next_us, label, sizeof label), axis.unit);
+    wo_plot_axis_label(&axis, next_us, text, sizeof text);
     const double half = wo_svg_text_width(wo_view_of(text)) / 2;
     next_us += axis.step;
     if (chart->x[i] - half < free_x || chart->x[i] + half > WO_SVG_RIGHT) continue;

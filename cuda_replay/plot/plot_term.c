@@ -1,5 +1,5 @@
 /* The chart for terminals: each column of characters shows the highest moment of a range of requests. */
-#include "cuda_replay/plot/plot_term.h"
+#include "cuda_replay/plot/plot.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -136,11 +136,10 @@ static void label_row(const struct term *term, int row, char *text, size_t cap) 
   const struct wo_plot_axis *const axis = &term->axis;
   const double high = axis->top * (ROWS - row) / ROWS * (1 + 1e-9);
   const double low = axis->top * (ROWS - 1 - row) / ROWS * (1 + 1e-9);
-  char number[32];
   text[0] = '\0';
   for (double value = axis->step; value <= high; value += axis->step) {
     if (value <= low) continue;
-    snprintf(text, cap, "%s %s", wo_plot_axis_label(axis, value, number, sizeof number), axis->unit);
+    wo_plot_axis_label(axis, value, text, cap);
   }
 }
 
@@ -172,7 +171,7 @@ static void add_base(struct term *term) {
   const uint32_t count = term->plot->memory->request_count;
   const struct wo_plot_axis numbers = wo_plot_axis_count(count, 1);
   char text[64];
-  char number[32];
+  char number[48];
   wo_text_repeat(term->out, ' ', term->gutter - 2);
   wo_text_add(term->out, "0%s", term->style.use_utf8 ? "\u2514" : "+");
   for (size_t x = 0; x < term->width; x++) wo_text_add(term->out, "%s", term->style.use_utf8 ? "\u2500" : "-");
@@ -203,38 +202,35 @@ static void add_fragmentation(struct term *term) {
 
 /* ---- Words ---- */
 
-/* Adds a piece to a line if it fits, after two blanks. */
-static void add_piece(struct term *term, size_t *used, const char *colour, const char *glyph, const char *text) {
-  const size_t columns = wo_text_columns(wo_view_of(glyph)) + wo_text_columns(wo_view_of(text)) + (*glyph ? 1 : 0);
+/* Adds a piece to a line if it fits, after two blanks: a mark (MARK_COUNT_: none) and a text. */
+static void add_piece(struct term *term, size_t *used, enum mark mark, const char *text) {
+  const size_t columns = wo_text_columns(wo_view_of(text)) + (mark < MARK_COUNT_ ? 2 : 0);
   const size_t gap = *used > 0 ? 2 : 0;
   if (*used + gap + columns > term->gutter + term->width) return;
   wo_text_repeat(term->out, ' ', gap);
-  use_colour(term, colour);
-  wo_text_add(term->out, "%s", glyph);
+  if (mark < MARK_COUNT_) put(term, mark);
   use_colour(term, "");
-  wo_text_add(term->out, "%s%s", *glyph ? " " : "", text);
+  wo_text_add(term->out, "%s%s", mark < MARK_COUNT_ ? " " : "", text);
   *used += gap + columns;
 }
 
 /* A piece of the legend that ends in a number of bytes. */
-static void add_marked(struct term *term, size_t *used, enum mark mark, const char *format, double bytes) {
-  char number[32];
+static void add_marked(struct term *term, size_t *used, enum mark mark, const char *name, uint64_t bytes) {
   char text[64];
-  wo_units_bytes_text(bytes, number, sizeof number);
-  snprintf(text, sizeof text, "%s %s", format, number);
-  add_piece(term, used, marks[mark].colour, term->style.use_utf8 ? marks[mark].utf8 : marks[mark].ascii, text);
+  snprintf(text, sizeof text, "%s %s", name, WO_BYTES_TEXT(bytes));
+  add_piece(term, used, mark, text);
 }
 
 /* The drawn series with their highest values: the legend is the summary. */
 static void add_legend(struct term *term) {
   const struct wo_plot *const plot = term->plot;
   size_t used = 0;
-  add_marked(term, &used, MARK_ALLOCATED, "allocated", (double)plot->memory->peak[WO_MEMORY_ALLOCATED].bytes);
-  add_marked(term, &used, MARK_RESERVED, "reserved", (double)plot->memory->peak[WO_MEMORY_RESERVED].bytes);
-  if (plot->memory->has_oom) add_marked(term, &used, MARK_OOM, "failed:", (double)plot->memory->oom.requested_bytes);
+  add_marked(term, &used, MARK_ALLOCATED, "allocated", plot->memory->peak[WO_MEMORY_ALLOCATED].bytes);
+  add_marked(term, &used, MARK_RESERVED, "reserved", plot->memory->peak[WO_MEMORY_RESERVED].bytes);
+  if (plot->memory->has_oom) add_marked(term, &used, MARK_OOM, "failed:", plot->memory->oom.requested_bytes);
   if (wo_plot_has_capacity(plot)) {
     const bool is_shown = wo_plot_shows_capacity(plot);
-    add_marked(term, &used, is_shown ? MARK_CAPACITY : MARK_NONE, "capacity", (double)plot->capacity_bytes);
+    add_marked(term, &used, is_shown ? MARK_CAPACITY : MARK_NONE, "capacity", plot->capacity_bytes);
   }
   end_line(term);
 }
@@ -252,12 +248,7 @@ static void cover_cells(const struct wo_segment_map *map, const uint32_t *order,
       const double from = at / cell_bytes;
       at += (double)block->size_bytes;
       const double to = at / cell_bytes;
-      if (block->state == WO_BLOCK_FREE) continue;
-      for (size_t c = (size_t)from; c < cell_count && (double)c < to; c++) {
-        const double start = from > (double)c ? from : (double)c;
-        const double end = to < (double)c + 1 ? to : (double)c + 1;
-        if (end > start) cells[c] += end - start;
-      }
+      if (block->state != WO_BLOCK_FREE) wo_plot_cover(cells, cell_count, from, to);
     }
   }
 }
@@ -277,12 +268,10 @@ static void add_map_words(struct term *term, const struct wo_segment_map *map) {
            moment == WO_MOMENT_OOM     ? "at the failure"
            : moment == WO_MOMENT_STATE ? "in the snapshot"
                                        : "at the peak");
-  add_piece(term, &used, "", "", text);
-  const bool is_utf8 = term->style.use_utf8;
-  add_piece(term, &used, marks[MARK_FREE].colour, is_utf8 ? marks[MARK_FREE].utf8 : marks[MARK_FREE].ascii, "free");
-  snprintf(text, sizeof text, "%s", "less than a quarter used");
-  add_piece(term, &used, marks[MARK_USED_1].colour, is_utf8 ? marks[MARK_USED_1].utf8 : marks[MARK_USED_1].ascii, text);
-  add_piece(term, &used, marks[MARK_USED_4].colour, is_utf8 ? marks[MARK_USED_4].utf8 : marks[MARK_USED_4].ascii, "full");
+  add_piece(term, &used, MARK_COUNT_, text);
+  add_piece(term, &used, MARK_FREE, "free");
+  add_piece(term, &used, MARK_USED_1, "less than a quarter used");
+  add_piece(term, &used, MARK_USED_4, "full");
   end_line(term);
 }
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
+#include <string.h>
 
 #define REPLACEMENT "\xEF\xBF\xBD"
 #define ELLIPSIS "\xE2\x80\xA6"
@@ -34,25 +34,14 @@ static bool is_plain(uint32_t code) {
 
 /* All five are escaped everywhere: the same rule for text and attributes. */
 static void escape_char(struct wo_text *out, struct wo_view one, uint32_t code) {
-  switch (code) {
-  case '&':
-    wo_text_add_view(out, WO_VIEW("&amp;"));
-    return;
-  case '<':
-    wo_text_add_view(out, WO_VIEW("&lt;"));
-    return;
-  case '>':
-    wo_text_add_view(out, WO_VIEW("&gt;"));
-    return;
-  case '"':
-    wo_text_add_view(out, WO_VIEW("&quot;"));
-    return;
-  case '\'':
-    wo_text_add_view(out, WO_VIEW("&#39;"));
-    return;
-  default:
-    wo_text_add_view(out, is_plain(code) ? one : WO_VIEW(REPLACEMENT));
+  static const struct {
+    uint32_t code;
+    const char *text;
+  } escapes[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+  for (size_t i = 0; i < sizeof escapes / sizeof *escapes; i++) {
+    if (escapes[i].code == code) one = wo_view_of(escapes[i].text);
   }
+  wo_text_add_view(out, is_plain(code) ? one : WO_VIEW(REPLACEMENT));
 }
 
 /* Counts characters, not bytes, so that no character is cut. */
@@ -101,44 +90,29 @@ void wo_svg_number(struct wo_text *out, double value) {
   }
 }
 
-/* Writes a coordinate as an attribute. */
-static void attribute(struct wo_text *out, const char *name, double value) {
-  wo_text_add(out, " %s=\"", name);
-  wo_svg_number(out, value);
-  wo_text_add(out, "\"");
+void wo_svg_add(struct wo_text *out, const char *form, const char *classes, const double *numbers) {
+  for (size_t len = 0; *form != '\0'; form += len) {
+    len = strcspn(form, "@$");
+    wo_text_add_view(out, (struct wo_view){form, len});
+    if (form[len] == '@') wo_svg_number(out, *numbers++);
+    if (form[len] == '$') wo_text_add_view(out, wo_view_of(classes));
+    if (form[len] != '\0') len++;
+  }
 }
 
 void wo_svg_text(struct wo_text *out, double x, double y, const char *classes, struct wo_view text, size_t max_chars) {
-  wo_text_add(out, "<text class=\"%s\"", classes);
-  attribute(out, "x", x);
-  attribute(out, "y", y);
-  wo_text_add(out, ">");
+  wo_svg_add(out, "<text class=\"$\" x=\"@\" y=\"@\">", classes, (const double[]){x, y});
   wo_svg_escape(out, text, max_chars);
   wo_text_add(out, "</text>\n");
 }
 
 void wo_svg_rect(struct wo_text *out, double x, double y, double width, double height, const char *classes) {
-  wo_text_add(out, "<rect class=\"%s\"", classes);
-  attribute(out, "x", x);
-  attribute(out, "y", y);
-  attribute(out, "width", width);
-  attribute(out, "height", height);
-  wo_text_add(out, "/>\n");
-}
-
-/* Writes a command with a point: "M12,3.5". */
-static void point(struct wo_text *out, const char *command, double x, double y) {
-  wo_text_add(out, "%s", command);
-  wo_svg_number(out, x);
-  wo_text_add(out, ",");
-  wo_svg_number(out, y);
+  wo_svg_add(out, "<rect class=\"$\" x=\"@\" y=\"@\" width=\"@\" height=\"@\"/>\n", classes,
+             (const double[]){x, y, width, height});
 }
 
 void wo_svg_line(struct wo_text *out, double x1, double y1, double x2, double y2, const char *classes) {
-  wo_text_add(out, "<path class=\"%s\" d=\"", classes);
-  point(out, "M", x1, y1);
-  point(out, "L", x2, y2);
-  wo_text_add(out, "\"/>\n");
+  wo_svg_add(out, "<path class=\"$\" d=\"M@,@L@,@\"/>\n", classes, (const double[]){x1, y1, x2, y2});
 }
 
 /* ---- Steps ---- */
@@ -148,32 +122,22 @@ static bool are_same(double a, double b) {
   return floor(a * 10 + 0.5) == floor(b * 10 + 0.5);
 }
 
-/* Writes a command with one coordinate: "H12". */
-static void move(struct wo_text *out, const char *command, double value) {
-  wo_text_add(out, "%s", command);
-  wo_svg_number(out, value);
-}
-
 /* Written only if the value visibly changes: flat parts cost nothing. */
 void wo_svg_steps(struct wo_text *out, const double *x, const double *y, size_t count) {
   assert(count > 0);
-  point(out, "M", x[0], y[0]);
+  wo_svg_add(out, "M@,@", NULL, (const double[]){x[0], y[0]});
   for (size_t i = 1; i < count; i++) {
-    if (are_same(y[i], y[i - 1])) continue;
-    move(out, "H", x[i]);
-    move(out, "V", y[i]);
+    if (!are_same(y[i], y[i - 1])) wo_svg_add(out, "H@V@", NULL, (const double[]){x[i], y[i]});
   }
-  move(out, "H", x[count]);
+  wo_svg_add(out, "H@", NULL, &x[count]);
 }
 
 /* Begins at the height of the last step: the caller's path is at its right end. */
 void wo_svg_steps_back(struct wo_text *out, const double *x, const double *y, size_t count) {
   assert(count > 0);
-  move(out, "V", y[count - 1]);
+  wo_svg_add(out, "V@", NULL, &y[count - 1]);
   for (size_t i = count - 1; i > 0; i--) {
-    if (are_same(y[i], y[i - 1])) continue;
-    move(out, "H", x[i]);
-    move(out, "V", y[i - 1]);
+    if (!are_same(y[i], y[i - 1])) wo_svg_add(out, "H@V@", NULL, (const double[]){x[i], y[i - 1]});
   }
-  move(out, "H", x[0]);
+  wo_svg_add(out, "H@", NULL, &x[0]);
 }

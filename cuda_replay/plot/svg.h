@@ -14,6 +14,9 @@ void wo_svg_escape(struct wo_text *out, struct wo_view text, size_t max_chars);
 /* Appends a coordinate with at most one decimal ("12.5", "7"). Finite values only. */
 void wo_svg_number(struct wo_text *out, double value);
 
+/* Appends a form in which each '@' stands for the next of the numbers, written as a coordinate, and '$' for the CSS classes. */
+void wo_svg_add(struct wo_text *out, const char *form, const char *classes, const double *numbers);
+
 /* Appends <text> at x, y with CSS classes. Escapes and cuts as wo_svg_escape. */
 void wo_svg_text(struct wo_text *out, double x, double y, const char *classes, struct wo_view text, size_t max_chars);
 

@@ -7,7 +7,7 @@
 
 #include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/pattern/release_cause.h"
-#include "cuda_replay/replay/start_search_internal.h"
+#include "cuda_replay/replay/start_trial_internal.h"
 #include "cuda_replay/replay/start.h"
 #include "cuda_replay/recording/torch_rules.h"
 #include "parsers/base/vec.h"
@@ -325,12 +325,11 @@ static enum wo_status contradiction(struct checker *checker, enum wo_status stat
 }
 
 static enum wo_status check_trace(struct checker *checker) {
-  enum wo_status status =
-      wo_start_rebuild(checker->recording, checker->trace, &checker->settings, WO_TORCH_DEFAULT, &checker->start, checker->err);
+  enum wo_status status = wo_start_rebuild(checker->recording, checker->trace, &checker->settings, &checker->start, checker->err);
   if (status != WO_OK) return contradiction(checker, status);
   status = make_pattern(checker);
   if (status != WO_OK) return contradiction(checker, status);
-  checker->check->open_blocks = checker->start.ambiguous_count;
+  checker->check->open_blocks = checker->start.open.count;
   checker->check->strangers = checker->start.strangers.count;
   choose_versions(checker);
   return run_versions(checker);

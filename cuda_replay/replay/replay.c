@@ -386,8 +386,15 @@ static enum wo_status begin(struct run *run) {
   return run->options->start ? place_start(run) : allocate_start(run);
 }
 
+/* The entry of a request. Peaks before the first request, and failures while the live set is placed, have none. */
+static uint32_t entry_of(const struct wo_alloc_pattern *pattern, uint32_t request) {
+  return request < pattern->requests.count ? pattern->requests.items[request].entry : WO_NO_ENTRY;
+}
+
 static void finish(struct run *run) {
   struct wo_replay_outcome *const outcome = run->outcome;
+  outcome->oom_entry = outcome->has_oom ? entry_of(run->pattern, outcome->oom_at) : WO_NO_ENTRY;
+  outcome->peak.allocated_entry = entry_of(run->pattern, outcome->peak.allocated_at);
   if (run->stats) {
     outcome->stats = *run->stats;
     outcome->segment_events = run->stats->num_device_alloc + run->stats->num_device_free;

@@ -35,13 +35,15 @@ struct wo_replay_peak {
   uint64_t allocated_bytes;
   uint64_t requested_bytes;
   uint64_t active_bytes;
-  uint32_t allocated_at; /* request at which the peak of allocated bytes was first reached */
+  uint32_t allocated_at;    /* request at which the peak of allocated bytes was first reached */
+  uint32_t allocated_entry; /* the entry of that request, or WO_NO_ENTRY: before the first entry */
 };
 
 struct wo_replay_outcome {
   struct wo_replay_peak peak;
   bool has_oom;
-  uint32_t oom_at; /* request; the first that failed. WO_NO_REQUEST: the instances alive at the start did not fit */
+  uint32_t oom_at;    /* request; the first that failed. WO_NO_REQUEST: the instances alive at the start did not fit */
+  uint32_t oom_entry; /* the entry of that request, or WO_NO_ENTRY */
   struct wo_allocator_oom oom;
   uint64_t oom_count;
   size_t requests_run;

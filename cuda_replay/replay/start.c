@@ -6,10 +6,10 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "cuda_replay/replay/expandable_ranges_internal.h"
 #include "cuda_replay/replay/start_backwards_internal.h"
+#include "parsers/base/arena.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
@@ -28,11 +28,9 @@ struct layout {
 
 /* ---- Filling segments ---- */
 
-static enum wo_status add_block(struct wo_start *start, struct wo_allocator_block block, uint32_t stack) {
+static enum wo_status add_block(struct wo_start *start, struct wo_allocator_block block) {
   if (!WO_VEC_RESERVE(&start->blocks, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
-  if (!WO_VEC_RESERVE(&start->stacks, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
   start->blocks.items[start->blocks.count++] = block;
-  start->stacks.items[start->stacks.count++] = stack;
   start->block_counts.items[start->block_counts.count - 1]++;
   return WO_OK;
 }
@@ -85,14 +83,13 @@ static enum wo_status place_block(const struct layout *layout, const struct wo__
   *at = block->address + size;
   const enum wo_block_state state = block->is_pending ? WO_BLOCK_PENDING : WO_BLOCK_ALLOCATED;
   const uint64_t requested = block->requested_bytes > 0 ? block->requested_bytes : size;
-  return add_block(layout->start, (struct wo_allocator_block){.size_bytes = size, .requested_bytes = requested, .state = state},
-                   block->stack);
+  return add_block(layout->start, (struct wo_allocator_block){.size_bytes = size, .requested_bytes = requested, .state = state});
 }
 
 static enum wo_status add_gap(struct wo_start *start, uint64_t from, uint64_t to) {
   assert(from <= to);
   if (from == to) return WO_OK;
-  return add_block(start, (struct wo_allocator_block){.size_bytes = to - from, .state = WO_BLOCK_FREE}, WO_NO_STACK);
+  return add_block(start, (struct wo_allocator_block){.size_bytes = to - from, .state = WO_BLOCK_FREE});
 }
 
 static enum wo_status fill_segment(const struct layout *layout, const struct wo__backwards_segment *segment) {
@@ -182,7 +179,7 @@ static enum wo_status look_ahead(struct wo_start *start, const struct wo_trace *
   for (size_t i = 0; i < start->open.count; i++) {
     if (start->open.items[i].min_bytes < start->open.items[i].max_bytes) start->open.items[kept++] = start->open.items[i];
   }
-  start->open.count = start->ambiguous_count = kept;
+  start->open.count = kept;
   return status;
 }
 
@@ -344,14 +341,14 @@ static enum wo_status settle_ranges(struct wo_start *start, const struct wo_reco
   const size_t count = start->segments.count + 1;
   struct ranges ranges = {.start = start, .recording = recording, .settings = settings};
   enum wo_status status = wo__card_bytes(recording, trace, start, &ranges.card_bytes);
-  ranges.heads = calloc(count, sizeof *ranges.heads);
-  ranges.begins = calloc(count, sizeof *ranges.begins);
-  ranges.mapped = calloc(count, sizeof *ranges.mapped);
-  if (!ranges.heads || !ranges.begins || !ranges.mapped) status = WO_E_NOMEM;
+  struct wo_arena arena;
+  wo_arena_init(&arena, SIZE_MAX);
+  ranges.heads = wo_arena_array(&arena, count, sizeof *ranges.heads);
+  ranges.begins = wo_arena_array(&arena, count, sizeof *ranges.begins);
+  ranges.mapped = wo_arena_array(&arena, count, sizeof *ranges.mapped);
+  if (wo_arena_is_exhausted(&arena)) status = WO_E_NOMEM;
   if (status == WO_OK) walk_ranges(&ranges, trace);
-  free(ranges.heads);
-  free(ranges.begins);
-  free(ranges.mapped);
+  wo_arena_done(&arena);
   return status;
 }
 
@@ -381,27 +378,8 @@ static enum wo_status expect_empty(const struct wo_trace *trace, struct wo_err *
   return status;
 }
 
-static int compare_addresses(const void *a, const void *b) {
-  const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-  return (left > right) - (left < right);
-}
-
-/* Moves the strangers to the start, sorted. */
-static void move_strangers(struct wo__backwards *pass, struct wo_start *start) {
-  start->strangers.items = pass->strangers.items;
-  start->strangers.count = pass->strangers.count;
-  start->strangers.capacity = pass->strangers.capacity;
-  pass->strangers.items = NULL;
-  pass->strangers.count = pass->strangers.capacity = 0;
-  if (start->strangers.count > 0) {
-    qsort(start->strangers.items, start->strangers.count, sizeof *start->strangers.items, compare_addresses);
-  }
-}
-
 enum wo_status wo_start_rebuild(const struct wo_recording *recording, const struct wo_trace *trace,
-                                const struct wo_alloc_settings *settings, uint16_t torch, struct wo_start *ret_start,
-                                struct wo_err *err) {
-  (void)torch; /* no version lays blocks out differently */
+                                const struct wo_alloc_settings *settings, struct wo_start *ret_start, struct wo_err *err) {
   *ret_start = (struct wo_start){0};
   if (!trace->has_segments) return expect_empty(trace, err);
   struct wo__backwards pass;
@@ -412,7 +390,7 @@ enum wo_status wo_start_rebuild(const struct wo_recording *recording, const stru
     if (status == WO_OK) status = look_ahead(ret_start, trace);
     if (status == WO_OK) status = settle_ranges(ret_start, recording, trace, settings);
     if (status == WO_E_NOMEM) wo_err_set(err, status, "out of memory while the start of the trace is laid out");
-    move_strangers(&pass, ret_start);
+    ret_start->strangers = pass.strangers;
   }
   wo__backwards_done(&pass);
   return status;
@@ -423,8 +401,5 @@ void wo_start_done(struct wo_start *start) {
   WO_VEC_DONE(&start->segments);
   WO_VEC_DONE(&start->blocks);
   WO_VEC_DONE(&start->block_counts);
-  WO_VEC_DONE(&start->stacks);
   WO_VEC_DONE(&start->open);
-  WO_VEC_DONE(&start->strangers);
-  start->ambiguous_count = 0;
 }

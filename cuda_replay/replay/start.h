@@ -21,6 +21,16 @@ struct wo_start_open {
   uint64_t max_bytes;
 };
 
+/* The most strangers that are tolerated: more are a contradiction. */
+enum { WO_START_STRANGERS_MAX = 16 };
+
+/* Blocks of the snapshot that the trace cannot have left there. PyTorch copies trace and segments under two locks, and another
+ * thread may allocate or free a few blocks in between. Both kinds of addresses are here. */
+struct wo_strangers {
+  uint64_t items[WO_START_STRANGERS_MAX];
+  size_t count;
+};
+
 /* A start state: segments with their blocks, as wo_allocator_place takes them. */
 struct wo_start {
   struct {
@@ -36,32 +46,18 @@ struct wo_start {
     size_t count, capacity;
   } block_counts;
   struct {
-    uint32_t *items; /* stack of each block, or WO_NO_STACK */
-    size_t count, capacity;
-  } stacks;
-  size_t ambiguous_count; /* blocks whose slack stayed open */
-  struct {
-    struct wo_start_open *items; /* ambiguous_count of them, by rising address */
+    struct wo_start_open *items; /* by rising address */
     size_t count, capacity;
   } open;
-  /* Blocks of the snapshot that the trace cannot have left there, by rising address. PyTorch copies trace and segments under two
-   * locks, and another thread may allocate or free a few blocks in between. Both kinds of addresses are here. */
-  struct {
-    uint64_t *items;
-    size_t count, capacity;
-  } strangers;
+  struct wo_strangers strangers;
 };
-
-/* The most strangers that are tolerated: more are a contradiction. */
-enum { WO_START_STRANGERS_MAX = 16 };
 
 /* Rebuilds the state. WO_E_RANGE with the entry's index (also in err->offset) if trace and segments contradict each other, with
  * the reason ("entry 17 frees 0x7f.. which is not live"; a ring that dropped entries; actions that were not recorded).
- * WO_E_NOMEM. A trace without segments gives an empty state if its entries allow it. *ret_start can be given to wo_start_done
- * with every result. */
+ * WO_E_NOMEM. No version of torch lays blocks out differently. A trace without segments gives an empty state if its entries allow
+ * it. *ret_start can be given to wo_start_done with every result. */
 enum wo_status wo_start_rebuild(const struct wo_recording *recording, const struct wo_trace *trace,
-                                const struct wo_alloc_settings *settings, uint16_t torch, struct wo_start *ret_start,
-                                struct wo_err *err);
+                                const struct wo_alloc_settings *settings, struct wo_start *ret_start, struct wo_err *err);
 
 /* Gives an open block a size inside its range (a multiple of 512); the free block after it takes the rest. */
 void wo_start_resize(struct wo_start *start, const struct wo_start_open *open, uint64_t size_bytes);

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "cuda_replay/replay/start.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
@@ -33,14 +32,19 @@ static enum wo_status add_block(struct wo__backwards *pass, struct wo__backwards
   return wo_address_map_put(&pass->block_at, block.address, slot);
 }
 
-static enum wo_status remove_block(struct wo__backwards *pass, uint64_t address) {
+/* Removes the record at an address, which must exist. */
+static enum wo_status remove_record(struct wo_address_map *record_at, struct wo__slots *free_slots, uint64_t address) {
   uint32_t slot = 0;
-  const bool was_there = wo_address_map_remove(&pass->block_at, address, &slot);
+  const bool was_there = wo_address_map_remove(record_at, address, &slot);
   assert(was_there);
   (void)was_there;
-  if (!WO_VEC_RESERVE(&pass->free_blocks, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
-  pass->free_blocks.items[pass->free_blocks.count++] = slot;
+  if (!WO_VEC_RESERVE(free_slots, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  free_slots->items[free_slots->count++] = slot;
   return WO_OK;
+}
+
+static enum wo_status remove_block(struct wo__backwards *pass, uint64_t address) {
+  return remove_record(&pass->block_at, &pass->free_blocks, address);
 }
 
 static struct wo__backwards_block *find_block(const struct wo__backwards *pass, uint64_t address) {
@@ -73,13 +77,7 @@ static enum wo_status add_segment(struct wo__backwards *pass, struct wo__backwar
 }
 
 static enum wo_status remove_segment(struct wo__backwards *pass, uint64_t address) {
-  uint32_t slot = 0;
-  const bool was_there = wo_address_map_remove(&pass->segment_at, address, &slot);
-  assert(was_there);
-  (void)was_there;
-  if (!WO_VEC_RESERVE(&pass->free_segments, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
-  pass->free_segments.items[pass->free_segments.count++] = slot;
-  return WO_OK;
+  return remove_record(&pass->segment_at, &pass->free_segments, address);
 }
 
 /* The segment that holds all of [address, address + size), or NULL. */
@@ -100,69 +98,62 @@ static bool is_taken(const struct wo__backwards *pass, uint64_t address, uint64_
 
 /* ---- Contradictions ---- */
 
-#define CONTRADICTION(pass, err, index, ...) contradiction(index, wo_err_set(err, WO_E_RANGE, __VA_ARGS__), err)
+/* Reports the entry that shows it. */
+#define CONTRADICTION(pass, index, ...) contradiction((pass)->err, index, wo_err_set((pass)->err, WO_E_RANGE, __VA_ARGS__))
 
-static enum wo_status contradiction(size_t index, enum wo_status status, struct wo_err *err) {
+static enum wo_status contradiction(struct wo_err *err, size_t index, enum wo_status status) {
   wo_err_place(err, NULL, 0, 0, index);
   return status;
 }
 
-/* Whether a later entry than `index` uses [address, address + size); *ret_entry is the first that does. */
-static bool is_used_later(const struct wo__backwards *pass, size_t index, uint64_t address, uint64_t size_bytes,
-                          size_t *ret_entry) {
-  for (size_t i = index + 1; i < pass->trace->entries.count; i++) {
-    const struct wo_trace_entry *const entry = &pass->trace->entries.items[i];
-    if (!wo_entry_is(entry, WO_TRAIT_RANGE)) continue;
-    const bool is_apart =
-        entry->address < address ? address - entry->address >= entry->size_bytes : entry->address - address >= size_bytes;
-    if (is_apart) continue;
-    *ret_entry = i;
-    return true;
+/* The first entry after this one that uses its memory; NULL if there is none. */
+static const struct wo_trace_entry *used_later(const struct wo__backwards *pass, const struct wo_trace_entry *entry) {
+  const struct wo_trace_entry *const end = pass->trace->entries.items + pass->trace->entries.count;
+  for (const struct wo_trace_entry *later = entry + 1; later < end; later++) {
+    const bool is_apart = later->address < entry->address ? entry->address - later->address >= later->size_bytes
+                                                          : later->address - entry->address >= entry->size_bytes;
+    if (wo_entry_is(later, WO_TRAIT_RANGE) && !is_apart) return later;
   }
-  return false;
+  return NULL;
 }
 
 /* Puts an address aside as one that the trace does not explain. */
-static enum wo_status add_stranger(struct wo__backwards *pass, size_t index, uint64_t address, struct wo_err *err) {
+static enum wo_status add_stranger(struct wo__backwards *pass, uint64_t address) {
   if (pass->strangers.count >= WO_START_STRANGERS_MAX) {
-    return CONTRADICTION(pass, err, index,
+    return CONTRADICTION(pass, pass->index,
                          "entry %zu and more than %d others do not agree with the segments at the end (here: the block at "
                          "0x%" PRIx64 "): entries are missing (a ring that dropped them, skip_actions), or the file was changed",
-                         index, (int)WO_START_STRANGERS_MAX, address);
+                         pass->index, (int)WO_START_STRANGERS_MAX, address);
   }
-  if (!WO_VEC_RESERVE(&pass->strangers, 1, WO_START_STRANGERS_MAX)) return WO_E_NOMEM;
   pass->strangers.items[pass->strangers.count++] = address;
   return WO_OK;
 }
 
-/* A block that entry `index` allocates or begins to free does not exist afterwards. This is no error if nothing touches its place
- * any more, since another thread may have freed it while the snapshot was taken. */
-static enum wo_status expect_untouched(struct wo__backwards *pass, size_t index, const char *what, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
-  size_t later = 0;
-  if (!is_used_later(pass, index, entry->address, entry->size_bytes, &later)) {
-    return add_stranger(pass, index, entry->address, err);
-  }
-  const enum wo_action action = pass->trace->entries.items[later].action;
-  return CONTRADICTION(pass, err, later,
+/* A block that an entry allocates or begins to free does not exist afterwards. This is no error if nothing touches its place any
+ * more, since another thread may have freed it while the snapshot was taken. */
+static enum wo_status expect_untouched(struct wo__backwards *pass, const struct wo_trace_entry *entry, const char *what) {
+  const struct wo_trace_entry *const later = used_later(pass, entry);
+  if (!later) return add_stranger(pass, entry->address);
+  const size_t index = (size_t)(later - pass->trace->entries.items);
+  return CONTRADICTION(pass, index,
                        "entry %zu (%s) uses 0x%" PRIx64 " although the block that entry %zu %s lives there: its free is missing "
                        "(skip_actions, or a changed file)",
-                       later, wo_action_name(action), pass->trace->entries.items[later].address, index, what);
+                       index, wo_action_name(later->action), later->address, pass->index, what);
 }
 
-/* Clears [address, address + size) of live blocks: puts aside those that only the snapshot knows; others contradict. */
-static enum wo_status clear(struct wo__backwards *pass, size_t index, uint64_t address, uint64_t size_bytes, struct wo_err *err) {
-  struct wo__backwards_block *block = block_in(pass, address, size_bytes);
-  for (; block; block = block_in(pass, address, size_bytes)) {
+/* Clears the entry's memory of live blocks: puts aside those that only the snapshot knows; others contradict. */
+static enum wo_status clear(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
+  struct wo__backwards_block *block = block_in(pass, entry->address, entry->size_bytes);
+  for (; block; block = block_in(pass, entry->address, entry->size_bytes)) {
     const uint64_t found = block->address;
     if (block->entry != NO_ENTRY) {
-      return CONTRADICTION(pass, err, index,
+      return CONTRADICTION(pass, pass->index,
                            "entry %zu (%s at 0x%" PRIx64 ") overlaps the block at 0x%" PRIx64
                            " that entry %u frees later: an entry between them is missing or doubled",
-                           index, wo_action_name(pass->trace->entries.items[index].action), address, found, block->entry);
+                           pass->index, wo_action_name(entry->action), entry->address, found, block->entry);
     }
     enum wo_status status = remove_block(pass, found);
-    if (status == WO_OK) status = add_stranger(pass, index, found, err);
+    if (status == WO_OK) status = add_stranger(pass, found);
     if (status != WO_OK) return status;
   }
   return WO_OK;
@@ -170,21 +161,15 @@ static enum wo_status clear(struct wo__backwards *pass, size_t index, uint64_t a
 
 /* ---- Undoing one entry ---- */
 
-/* The kinds of frees in the recording: skip_actions may have left out one, and the other replaces it. */
-struct kinds {
-  bool has_requested, has_completed;
-};
-
 /* A request shows the pool of its segment: small requests are served by the small pool. Only mapped runs that are not in the
  * snapshot need it. */
-static enum wo_status expect_segment(struct wo__backwards *pass, size_t index, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
+static enum wo_status expect_segment(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
   struct wo__backwards_segment *const segment = segment_of(pass, entry->address, entry->size_bytes);
   if (!segment) {
-    return CONTRADICTION(pass, err, index,
+    return CONTRADICTION(pass, pass->index,
                          "entry %zu (%s of %" PRIu64 " bytes at 0x%" PRIx64
                          ") lies in no segment: segment events are missing (skip_actions, or a changed file)",
-                         index, wo_action_name(entry->action), entry->size_bytes, entry->address);
+                         pass->index, wo_action_name(entry->action), entry->size_bytes, entry->address);
   }
   if (!segment->is_size_known) {
     segment->is_small = entry->size_bytes <= SMALL_REQUEST_BYTES;
@@ -193,43 +178,44 @@ static enum wo_status expect_segment(struct wo__backwards *pass, size_t index, s
   return WO_OK;
 }
 
-static enum wo_status undo_alloc(struct wo__backwards *pass, size_t index, struct kinds kinds, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
-  enum wo_status status = expect_segment(pass, index, err);
+static enum wo_status undo_alloc(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
+  enum wo_status status = expect_segment(pass, entry);
   if (status != WO_OK) return status;
   const struct wo__backwards_block *const block = find_block(pass, entry->address);
   const bool is_same = block && (block->requested_bytes == entry->size_bytes || block->requested_bytes == 0);
-  if (is_same && block->is_pending && block->entry != NO_ENTRY && kinds.has_requested) {
-    return CONTRADICTION(pass, err, block->entry,
+  if (is_same && block->is_pending && block->entry != NO_ENTRY && pass->has_requested) {
+    return CONTRADICTION(pass, block->entry,
                          "entry %u completes the free of the block that entry %zu allocates at 0x%" PRIx64
                          ", and no entry between them requests it",
-                         block->entry, index, entry->address);
+                         block->entry, pass->index, entry->address);
   }
   if (is_same) return remove_block(pass, entry->address);
   if (block && block->entry != NO_ENTRY) {
-    return CONTRADICTION(pass, err, index,
+    return CONTRADICTION(pass, pass->index,
                          "entry %zu allocates %" PRIu64 " bytes at 0x%" PRIx64 ", but entry %u frees %" PRIu64 " bytes there",
-                         index, entry->size_bytes, entry->address, block->entry, block->requested_bytes);
+                         pass->index, entry->size_bytes, entry->address, block->entry, block->requested_bytes);
   }
-  status = clear(pass, index, entry->address, entry->size_bytes, err);
-  return status == WO_OK ? expect_untouched(pass, index, "allocates", err) : status;
+  status = clear(pass, entry);
+  return status == WO_OK ? expect_untouched(pass, entry, "allocates") : status;
 }
 
-static enum wo_status undo_completed(struct wo__backwards *pass, size_t index, bool is_pending, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
-  enum wo_status status = expect_segment(pass, index, err);
-  if (status == WO_OK) status = clear(pass, index, entry->address, entry->size_bytes, err);
+/* The block exists before its free. */
+static enum wo_status add_freed(struct wo__backwards *pass, const struct wo_trace_entry *entry, bool is_pending) {
+  enum wo_status status = expect_segment(pass, entry);
+  if (status == WO_OK) status = clear(pass, entry);
   if (status != WO_OK) return status;
   return add_block(pass, (struct wo__backwards_block){.address = entry->address,
                                                       .requested_bytes = entry->size_bytes,
-                                                      .stack = WO_NO_STACK,
-                                                      .entry = (uint32_t)index,
+                                                      .entry = (uint32_t)pass->index,
                                                       .is_pending = is_pending});
 }
 
-static enum wo_status undo_requested(struct wo__backwards *pass, size_t index, struct kinds kinds, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
-  if (!kinds.has_completed) return undo_completed(pass, index, false, err);
+static enum wo_status undo_completed(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
+  return add_freed(pass, entry, true);
+}
+
+static enum wo_status undo_requested(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
+  if (!pass->has_completed) return add_freed(pass, entry, false);
   struct wo__backwards_block *const block = find_block(pass, entry->address);
   const bool is_same = block && (block->requested_bytes == entry->size_bytes || block->requested_bytes == 0);
   if (is_same && block->is_pending) {
@@ -237,41 +223,38 @@ static enum wo_status undo_requested(struct wo__backwards *pass, size_t index, s
     return WO_OK;
   }
   if (block && block->entry != NO_ENTRY) {
-    return CONTRADICTION(pass, err, index,
+    return CONTRADICTION(pass, pass->index,
                          "entry %zu frees %" PRIu64 " bytes at 0x%" PRIx64 ", and entry %u frees %" PRIu64
                          " bytes there without an allocation between them",
-                         index, entry->size_bytes, entry->address, block->entry, block->requested_bytes);
+                         pass->index, entry->size_bytes, entry->address, block->entry, block->requested_bytes);
   }
-  enum wo_status status = clear(pass, index, entry->address, entry->size_bytes, err);
-  if (status == WO_OK) status = expect_untouched(pass, index, "frees", err);
-  return status == WO_OK ? undo_completed(pass, index, false, err) : status;
+  enum wo_status status = clear(pass, entry);
+  if (status == WO_OK) status = expect_untouched(pass, entry, "frees");
+  return status == WO_OK ? add_freed(pass, entry, false) : status;
 }
 
-static enum wo_status undo_segment_alloc(struct wo__backwards *pass, size_t index, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
+static enum wo_status undo_segment_alloc(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
   const struct wo__backwards_segment *const segment = segment_of(pass, entry->address, entry->size_bytes);
   if (!segment || segment->address != entry->address || segment->size_bytes != entry->size_bytes || segment->is_expandable) {
-    return CONTRADICTION(pass, err, index,
+    return CONTRADICTION(pass, pass->index,
                          "entry %zu allocates a segment of %" PRIu64 " bytes at 0x%" PRIx64
                          " that is not there later: its segment_free is missing, or a size was changed",
-                         index, entry->size_bytes, entry->address);
+                         pass->index, entry->size_bytes, entry->address);
   }
-  const enum wo_status status = clear(pass, index, entry->address, entry->size_bytes, err);
+  const enum wo_status status = clear(pass, entry);
   return status == WO_OK ? remove_segment(pass, entry->address) : status;
 }
 
-static enum wo_status expect_room(struct wo__backwards *pass, size_t index, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
+static enum wo_status expect_room(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
   if (!is_taken(pass, entry->address, entry->size_bytes)) return WO_OK;
-  return CONTRADICTION(pass, err, index,
+  return CONTRADICTION(pass, pass->index,
                        "entry %zu (%s of %" PRIu64 " bytes at 0x%" PRIx64
                        ") overlaps a segment that is still there afterwards: an entry is missing or doubled",
-                       index, wo_action_name(entry->action), entry->size_bytes, entry->address);
+                       pass->index, wo_action_name(entry->action), entry->size_bytes, entry->address);
 }
 
-static enum wo_status undo_segment_free(struct wo__backwards *pass, size_t index, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
-  const enum wo_status status = expect_room(pass, index, err);
+static enum wo_status undo_segment_free(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
+  const enum wo_status status = expect_room(pass, entry);
   if (status != WO_OK) return status;
   return add_segment(pass, (struct wo__backwards_segment){.address = entry->address,
                                                           .size_bytes = entry->size_bytes,
@@ -282,16 +265,15 @@ static enum wo_status undo_segment_free(struct wo__backwards *pass, size_t index
 }
 
 /* Removes a mapped range from its run; the rests on both sides become runs. */
-static enum wo_status undo_map(struct wo__backwards *pass, size_t index, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
+static enum wo_status undo_map(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
   const struct wo__backwards_segment *const found = segment_of(pass, entry->address, entry->size_bytes);
   if (!found || !found->is_expandable) {
-    return CONTRADICTION(pass, err, index,
+    return CONTRADICTION(pass, pass->index,
                          "entry %zu maps %" PRIu64 " bytes at 0x%" PRIx64
                          " that are not mapped later: a segment_unmap is missing, or a size was changed",
-                         index, entry->size_bytes, entry->address);
+                         pass->index, entry->size_bytes, entry->address);
   }
-  enum wo_status status = clear(pass, index, entry->address, entry->size_bytes, err);
+  enum wo_status status = clear(pass, entry);
   if (status != WO_OK) return status;
   const struct wo__backwards_segment run = *found;
   struct wo__backwards_segment left = run, right = run;
@@ -321,9 +303,8 @@ static void join(struct wo__backwards_segment *run, const struct wo__backwards_s
 
 /* A range that is mapped again joins the runs on both sides. Its pool is that of its neighbours; without any, its size decides.
  */
-static enum wo_status undo_unmap(struct wo__backwards *pass, size_t index, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
-  enum wo_status status = expect_room(pass, index, err);
+static enum wo_status undo_unmap(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
+  enum wo_status status = expect_room(pass, entry);
   if (status != WO_OK) return status;
   struct wo__backwards_segment run = {.address = entry->address,
                                       .size_bytes = entry->size_bytes,
@@ -348,33 +329,24 @@ static enum wo_status undo_unmap(struct wo__backwards *pass, size_t index, struc
 
 /* ---- The pass ---- */
 
-static enum wo_status undo_entry(struct wo__backwards *pass, size_t index, struct kinds kinds, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
+static enum wo_status undo_entry(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
+  static enum wo_status (*const undo[])(struct wo__backwards * pass, const struct wo_trace_entry *entry) = {
+      [WO_ACTION_ALLOC] = undo_alloc,
+      [WO_ACTION_FREE_REQUESTED] = undo_requested,
+      [WO_ACTION_FREE_COMPLETED] = undo_completed,
+      [WO_ACTION_SEGMENT_ALLOC] = undo_segment_alloc,
+      [WO_ACTION_SEGMENT_FREE] = undo_segment_free,
+      [WO_ACTION_SEGMENT_MAP] = undo_map,
+      [WO_ACTION_SEGMENT_UNMAP] = undo_unmap,
+  };
   uint64_t end = 0;
   if (wo_entry_is(entry, WO_TRAIT_RANGE) &&
       (entry->size_bytes == 0 || entry->size_bytes > REQUEST_MAX_BYTES || entry->address == 0 ||
        __builtin_add_overflow(entry->address, entry->size_bytes, &end))) {
-    return CONTRADICTION(pass, err, index, "entry %zu (%s) has an impossible size or address: %" PRIu64 " bytes at 0x%" PRIx64,
-                         index, wo_action_name(entry->action), entry->size_bytes, entry->address);
+    return CONTRADICTION(pass, pass->index, "entry %zu (%s) has an impossible size or address: %" PRIu64 " bytes at 0x%" PRIx64,
+                         pass->index, wo_action_name(entry->action), entry->size_bytes, entry->address);
   }
-  switch ((enum wo_action)entry->action) {
-  case WO_ACTION_ALLOC:
-    return undo_alloc(pass, index, kinds, err);
-  case WO_ACTION_FREE_REQUESTED:
-    return undo_requested(pass, index, kinds, err);
-  case WO_ACTION_FREE_COMPLETED:
-    return undo_completed(pass, index, true, err);
-  case WO_ACTION_SEGMENT_ALLOC:
-    return undo_segment_alloc(pass, index, err);
-  case WO_ACTION_SEGMENT_FREE:
-    return undo_segment_free(pass, index, err);
-  case WO_ACTION_SEGMENT_MAP:
-    return undo_map(pass, index, err);
-  case WO_ACTION_SEGMENT_UNMAP:
-    return undo_unmap(pass, index, err);
-  default:
-    return WO_OK;
-  }
+  return entry->action < sizeof undo / sizeof undo[0] && undo[entry->action] ? undo[entry->action](pass, entry) : WO_OK;
 }
 
 static enum wo_status load_segment(struct wo__backwards *pass, const struct wo_trace_segment *segment) {
@@ -391,7 +363,6 @@ static enum wo_status load_segment(struct wo__backwards *pass, const struct wo_t
     status = add_block(pass, (struct wo__backwards_block){.address = block->address,
                                                           .requested_bytes = block->requested_bytes,
                                                           .block_bytes = block->size_bytes,
-                                                          .stack = block->stack,
                                                           .entry = NO_ENTRY,
                                                           .is_pending = block->state == WO_BLOCK_PENDING});
   }
@@ -407,11 +378,15 @@ static bool has_action(const struct wo_trace *trace, enum wo_action action) {
 
 enum wo_status wo__backwards_run(struct wo__backwards *pass, const struct wo_recording *recording, const struct wo_trace *trace,
                                  struct wo_err *err) {
-  *pass = (struct wo__backwards){.recording = recording, .trace = trace};
+  *pass = (struct wo__backwards){.recording = recording,
+                                 .trace = trace,
+                                 .err = err,
+                                 .has_requested = has_action(trace, WO_ACTION_FREE_REQUESTED),
+                                 .has_completed = has_action(trace, WO_ACTION_FREE_COMPLETED)};
   enum wo_status status = WO_OK;
   for (size_t i = 0; i < trace->segments.count && status == WO_OK; i++) status = load_segment(pass, &trace->segments.items[i]);
-  const struct kinds kinds = {has_action(trace, WO_ACTION_FREE_REQUESTED), has_action(trace, WO_ACTION_FREE_COMPLETED)};
-  for (size_t i = trace->entries.count; i > 0 && status == WO_OK; i--) status = undo_entry(pass, i - 1, kinds, err);
+  for (pass->index = trace->entries.count; pass->index > 0 && status == WO_OK;)
+    status = undo_entry(pass, &trace->entries.items[--pass->index]);
   return status == WO_E_NOMEM ? wo_err_set(err, WO_E_NOMEM, "out of memory while the start of the trace is rebuilt") : status;
 }
 
@@ -422,5 +397,4 @@ void wo__backwards_done(struct wo__backwards *pass) {
   WO_VEC_DONE(&pass->free_segments);
   wo_address_map_done(&pass->block_at);
   wo_address_map_done(&pass->segment_at);
-  WO_VEC_DONE(&pass->strangers);
 }

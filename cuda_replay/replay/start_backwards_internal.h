@@ -11,13 +11,13 @@
 
 #include "cuda_replay/collections/address_map.h"
 #include "cuda_replay/recording/trace.h"
+#include "cuda_replay/replay/start.h"
 
 /* A live block at the present place of the pass. */
 struct wo__backwards_block {
   uint64_t address;
   uint64_t requested_bytes;
   uint64_t block_bytes; /* 0 = not known: the block died inside the trace */
-  uint32_t stack;       /* of its allocation, or WO_NO_STACK */
   uint32_t entry;       /* the entry that freed it; UINT32_MAX: alive in the snapshot */
   bool is_pending;
 };
@@ -33,9 +33,18 @@ struct wo__backwards_segment {
   bool is_size_known; /* is_small is known from the snapshot, not from the size */
 };
 
+/* Slots of removed records. */
+struct wo__slots {
+  uint32_t *items;
+  size_t count, capacity;
+};
+
 struct wo__backwards {
   const struct wo_recording *recording;
   const struct wo_trace *trace;
+  struct wo_err *err;
+  size_t index;                      /* of the entry that is undone */
+  bool has_requested, has_completed; /* kinds of frees: skip_actions may have left out one, and the other replaces it */
   struct {
     struct wo__backwards_block *items;
     size_t count, capacity;
@@ -44,16 +53,10 @@ struct wo__backwards {
     struct wo__backwards_segment *items;
     size_t count, capacity;
   } segments;
-  struct {
-    uint32_t *items; /* slots of removed blocks */
-    size_t count, capacity;
-  } free_blocks, free_segments;
+  struct wo__slots free_blocks, free_segments;
   struct wo_address_map block_at;   /* address -> blocks */
   struct wo_address_map segment_at; /* address -> segments */
-  struct {
-    uint64_t *items; /* addresses of blocks that the trace does not explain: see struct wo_start */
-    size_t count, capacity;
-  } strangers;
+  struct wo_strangers strangers;
 };
 
 /* Takes the snapshot's segments and goes back over all entries. WO_E_RANGE (the entry's index in err->offset), WO_E_NOMEM.

@@ -1,7 +1,6 @@
 /* The final layout: segment by segment and block by block, both sides by rising address. */
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "cuda_replay/replay/start_trial_internal.h"
 
@@ -85,14 +84,12 @@ static bool compare_segment(void *state, const struct wo_allocator_segment *segm
 
 /* ---- Live blocks only ---- */
 
-static int compare_addresses(const void *a, const void *b) {
-  const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-  return (left > right) - (left < right);
-}
-
 static bool is_stranger(const struct compare *compare, uint64_t address) {
-  const struct wo_start *const start = compare->input->start;
-  return bsearch(&address, start->strangers.items, start->strangers.count, sizeof address, compare_addresses) != NULL;
+  const struct wo_strangers *const strangers = &compare->input->start->strangers;
+  for (size_t i = 0; i < strangers->count; i++) {
+    if (strangers->items[i] == address) return true;
+  }
+  return false;
 }
 
 /* The next live block of the snapshot that is no stranger, or NULL. */

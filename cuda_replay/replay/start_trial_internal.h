@@ -1,4 +1,4 @@
-/* One run of a recording through the model, compared step by step. Private to check.c. */
+/* One run of a recording through the model, compared step by step, and the search over runs. Private to check.c. */
 #ifndef WO_START_TRIAL_INTERNAL_H
 #define WO_START_TRIAL_INTERNAL_H
 
@@ -49,5 +49,14 @@ enum wo_status wo__start_trial_run(const struct wo__start_trial_input *input, st
  * texts describe it. Strangers of the start are left out. WO_E_NOMEM. */
 enum wo_status wo__start_compare_layout(const struct wo__start_trial_input *input, const struct wo_allocator *allocator,
                                         bool *ret_equal, char *expected, char *got);
+
+/* Finds the sizes that looking ahead left open: runs trials with different sizes of the start's open blocks until one is equal or
+ * WO_START_SEARCH_RUNS_MAX are spent. If the model takes the free block after an open block but the recording did not, it bounds
+ * the size so that the model would not. *ret_trial is the equal one, else the one that got farthest; the start keeps its sizes.
+ * *ret_runs counts. WO_OK, WO_E_NOMEM, WO_E_USAGE as wo__start_trial_run. */
+enum wo_status wo__start_search(const struct wo__start_trial_input *input, struct wo_start *start,
+                                struct wo__start_trial *ret_trial, size_t *ret_runs, struct wo_err *err);
+
+enum { WO_START_SEARCH_RUNS_MAX = 64 };
 
 #endif

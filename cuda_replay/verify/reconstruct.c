@@ -170,15 +170,13 @@ static enum wo_status refuse(struct maker *maker, const char *why) {
 /* States are allocated one after the other: those that do not fit into the allocated bytes did not exist yet. */
 static enum wo_status split(struct maker *maker, struct parts *parts) {
   const struct wo_job_sizes *const sizes = maker->sizes;
-  char weights[32], allocated_text[32];
   if (!is_size(sizes->allocated_bytes) || sizes->allocated_bytes < 1)
     return refuse(maker, "the log does not show how much was allocated");
   uint64_t left = (uint64_t)sizes->allocated_bytes;
   if (parts->weights > left) {
     return wo_err_set(maker->err, WO_E_RANGE,
                       "the weights alone (%s) exceed what was allocated (%s), so one of them is wrong; %s",
-                      wo_units_bytes_text((double)parts->weights, weights, sizeof weights),
-                      wo_units_bytes_text((double)left, allocated_text, sizeof allocated_text), HELP);
+                      WO_BYTES_TEXT(parts->weights), WO_BYTES_TEXT(left), HELP);
   }
   left -= parts->weights;
   if (parts->gradients > left) parts->gradients = 0;

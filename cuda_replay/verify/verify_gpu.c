@@ -52,12 +52,8 @@ static enum wo_status look(struct confirmer *confirmer) {
 static enum wo_status keep(struct confirmer *confirmer, const struct wo_replay_gpu *card, struct wo_verify_gpu_run *run) {
   struct wo_verify_gpu *const gpu = &confirmer->verify->gpu;
   char text[sizeof card->difference + 80];
-  run->reserved_bytes = card->outcome.peak.reserved_bytes;
-  run->segment_events = card->outcome.segment_events;
+  run->outcome = card->outcome;
   run->calls = card->info.calls;
-  run->failed_requests = card->outcome.oom_count;
-  run->failed_bytes = card->outcome.oom.requested_bytes;
-  run->failed_entry = card->oom_entry;
   run->agrees = card->agrees;
   gpu->card = card->info;
   gpu->left_count += card->left_count;
@@ -114,7 +110,7 @@ static enum wo_status confirm_failure(struct confirmer *confirmer, bool *ret_is_
       take_back(&verify->baseline, verify->gpu.ordinal, ran->difference);
       return WO_OK;
     }
-    *ret_is_shown = ran->failed_requests > 0;
+    *ret_is_shown = ran->outcome.has_oom;
   }
   verify->baseline.is_on_gpu = true;
   if (!*ret_is_shown) take_back(&verify->baseline, verify->gpu.ordinal, WO_VIEW("it fits there as it is"));
@@ -128,7 +124,7 @@ static enum wo_status confirm_row(struct confirmer *confirmer, struct wo_verify_
     const enum wo_status status = run(confirmer, row, i, &ran);
     if (status != WO_OK) return status;
     row->result.is_on_gpu = true;
-    if (ran->agrees && ran->failed_requests == 0) continue;
+    if (ran->agrees && !ran->outcome.has_oom) continue;
     take_back(&row->result, confirmer->verify->gpu.ordinal,
               ran->agrees ? WO_VIEW("a request fails at the addresses that its driver gives") : ran->difference);
     return WO_OK;

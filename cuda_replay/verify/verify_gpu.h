@@ -26,12 +26,8 @@ struct wo_verify_gpu_run {
   const struct wo_verify_row *row; /* NULL: the unchanged job */
   size_t subject;                  /* index: whose pattern is run, at the limit of whose card */
   uint64_t capacity_bytes;         /* what PyTorch could take */
-  uint64_t reserved_bytes;         /* at the peak */
-  uint64_t segment_events;
-  uint64_t calls;           /* of the driver, requested by the allocator */
-  uint64_t failed_requests; /* the first one: */
-  uint64_t failed_bytes;
-  uint32_t failed_entry;     /* WO_NO_ENTRY: an allocation that was alive at the start */
+  struct wo_replay_outcome outcome;
+  uint64_t calls;            /* of the driver, requested by the allocator */
   bool agrees;               /* the model of the card made the same calls, and failed and reserved in the same way */
   struct wo_view difference; /* one clause if it does not agree */
 };

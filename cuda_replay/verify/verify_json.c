@@ -55,10 +55,8 @@ static void put_completion(struct writer *w, cJSON *subject, const struct wo_ste
 
 /* Null if the recording is of the failed run itself. */
 static void put_recorded_at(struct writer *w, cJSON *subject_object, const struct wo_verify_subject *subject) {
-  bool is_other_run = false;
-  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) is_other_run = is_other_run || subject->recorded_at.axes[axis].from > 0;
-  cJSON *const object = wo_json_put_part(&w->json, subject_object, "recorded_at", is_other_run);
-  for (enum wo_scale_axis_id axis = 0; axis < WO_AXIS_COUNT_ && is_other_run; axis++)
+  cJSON *const object = wo_json_put_part(&w->json, subject_object, "recorded_at", wo_verify_is_of_another_run(subject));
+  for (enum wo_scale_axis_id axis = 0; axis < WO_AXIS_COUNT_; axis++)
     if (subject->recorded_at.axes[axis].from > 0)
       wo_json_put_count(&w->json, object, wo_scale_axis_name(axis), subject->recorded_at.axes[axis].from);
 }
@@ -79,15 +77,15 @@ static void put_subject(struct writer *w, cJSON *array, const struct wo_verify_s
 
 static void put_run(struct writer *w, cJSON *array, const struct wo_verify_gpu_run *run) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
-  const bool has_entry = run->failed_requests > 0 && run->failed_entry != WO_NO_ENTRY;
+  const struct wo_replay_outcome *const outcome = &run->outcome;
   wo_json_put_maybe(&w->json, object, "row", run->row != NULL, run->row ? (uint64_t)(run->row - w->verify->rows) : 0);
   wo_json_put_count(&w->json, object, "trace", run->subject);
   wo_json_put_count(&w->json, object, "capacity_bytes", run->capacity_bytes);
-  wo_json_put_count(&w->json, object, "peak_reserved_bytes", run->reserved_bytes);
-  wo_json_put_count(&w->json, object, "segment_events", run->segment_events);
+  wo_json_put_count(&w->json, object, "peak_reserved_bytes", outcome->peak.reserved_bytes);
+  wo_json_put_count(&w->json, object, "segment_events", outcome->segment_events);
   wo_json_put_count(&w->json, object, "calls", run->calls);
-  wo_json_put_count(&w->json, object, "failed_requests", run->failed_requests);
-  wo_json_put_maybe(&w->json, object, "failed_entry", has_entry, run->failed_entry);
+  wo_json_put_count(&w->json, object, "failed_requests", outcome->oom_count);
+  wo_json_put_maybe(&w->json, object, "failed_entry", outcome->oom_entry != WO_NO_ENTRY, outcome->oom_entry);
   wo_json_put_bool(&w->json, object, "model_agrees", run->agrees);
   wo_json_put_text(&w->json, object, "difference", run->difference);
 }

@@ -35,7 +35,6 @@ static double setting(const struct wo_change *change, enum wo_scale_axis_id axis
 
 static void judge(const struct wo_verify_subject *subject, struct wo_verify_result *result) {
   const uint64_t capacity = subject->capacity_bytes;
-  char peak[32];
   result->margin_bytes = (int64_t)capacity - (int64_t)result->reserved_hi_bytes;
   if (result->reserved_hi_bytes <= wo_verify_sure_bytes(subject)) {
     result->fit = WO_VERIFY_YES;
@@ -43,9 +42,8 @@ static void judge(const struct wo_verify_subject *subject, struct wo_verify_resu
     return;
   }
   result->fit = result->reserved_lo_bytes > capacity ? WO_VERIFY_NO : WO_VERIFY_UNSURE;
-  wo_units_bytes_text(subject->sizes->measured.peak_bytes, peak, sizeof peak);
-  snprintf(result->why, sizeof result->why, "a run that was measured held %s at micro-batch %.0f", peak,
-           subject->sizes->measured.micro_batch);
+  snprintf(result->why, sizeof result->why, "a run that was measured held %s at micro-batch %.0f",
+           WO_BYTES_TEXT(subject->sizes->measured.peak_bytes), subject->sizes->measured.micro_batch);
 }
 
 void wo_verify_apply_measured(const struct wo_verify_subject *subject, const struct wo_change *change,

@@ -16,16 +16,13 @@ struct candidates {
 
 enum wo_status wo_verify_search_try(const struct wo_verify_search *search, const struct wo_change *change,
                                     struct wo_verify_result *ret_result, struct wo_err *err) {
-  struct wo_verify_result result = {0};
+  struct wo_verify_result result = WO_VERIFY_BEST;
   assert(search->subject_count > 0);
   for (size_t i = 0; i < search->subject_count; i++) {
     struct wo_verify_result one;
     const enum wo_status status = wo_verify_try(&search->subjects[i], change, search->shuffles, &one, err);
     if (status != WO_OK) return status;
-    if (i == 0)
-      result = one;
-    else
-      wo_verify_result_join(&result, &one);
+    wo_verify_result_join(&result, &one);
   }
   *ret_result = result;
   return WO_OK;

@@ -72,12 +72,10 @@ static void peak_text(const struct wo_verify_result *result, char *buf, size_t c
 }
 
 static void margin_text(const struct wo_verify *verify, const struct wo_verify_result *result, char *buf, size_t cap) {
-  const bool is_known = result->fit != WO_VERIFY_UNTRIED && verify->asked.subjects[0].capacity_bytes > 0;
   char gib[32];
-  if (is_known)
+  snprintf(buf, cap, "-");
+  if (result->fit != WO_VERIFY_UNTRIED && verify->asked.subjects[0].capacity_bytes > 0)
     snprintf(buf, cap, "%s GiB", wo_units_gib_text((double)result->margin_bytes, 2, gib, sizeof gib));
-  else
-    snprintf(buf, cap, "-");
 }
 
 static const char *proof_text(const struct wo_verify *verify, const struct wo_verify_result *result) {
@@ -194,10 +192,10 @@ static void add_recorded_at(const struct wo_verify_subject *subject, struct wo_t
 
 /* The run that bounds a reconstructed pattern. */
 static void add_measured(const struct wo_job_sizes *sizes, struct wo_text *line) {
-  char peak[32], path[PATH_BYTES];
+  char path[PATH_BYTES];
   if (!sizes || sizes->measured.micro_batch < 1) return;
-  wo_text_add(line, "; held to a run that was measured: %s at micro-batch %.0f",
-              wo_units_bytes_text(sizes->measured.peak_bytes, peak, sizeof peak), sizes->measured.micro_batch);
+  wo_text_add(line, "; held to a run that was measured: %s at micro-batch %.0f", WO_BYTES_TEXT(sizes->measured.peak_bytes),
+              sizes->measured.micro_batch);
   if (sizes->measured.seq_len > 0) wo_text_add(line, ", length %.0f", sizes->measured.seq_len);
   if (sizes->measured_path.len == 0) return;
   wo_text_add(line, " (");
@@ -209,7 +207,7 @@ static void add_subjects(struct writer *w) {
   const struct wo_verify_request *const asked = &w->verify->asked;
   for (size_t i = 0; i < asked->subject_count; i++) {
     const struct wo_verify_subject *const subject = &asked->subjects[i];
-    char path[PATH_BYTES], size[32], uncertain[32];
+    char path[PATH_BYTES];
     if (asked->is_reconstructed) {
       wo_text_add(&w->line, "pattern: reconstructed from the log's figures, not recorded");
       if (asked->job->sizes.states.len > 0) {
@@ -223,8 +221,7 @@ static void add_subjects(struct writer *w) {
     }
     if (subject->capacity_bytes > 0)
       wo_text_add(&w->line, "; replayed on the model of a card that leaves PyTorch %s, uncertain by %s (%s)",
-                  wo_units_bytes_text((double)subject->capacity_bytes, size, sizeof size),
-                  wo_units_bytes_text((double)subject->uncertainty_bytes, uncertain, sizeof uncertain), subject->capacity_from);
+                  WO_BYTES_TEXT(subject->capacity_bytes), WO_BYTES_TEXT(subject->uncertainty_bytes), subject->capacity_from);
     add_recorded_at(subject, &w->line);
     add_measured(subject->sizes, &w->line);
     if (!asked->is_reconstructed) add_completion(subject, &w->line);
@@ -240,7 +237,6 @@ static size_t number_of(const struct wo_verify *verify, const struct wo_verify_r
 }
 
 static void add_card(const struct wo_verify_gpu *gpu, struct wo_text *line) {
-  char size[32];
   uint64_t least = UINT64_MAX, most = 0, calls = 0;
   for (size_t i = 0; i < gpu->run_count; i++) {
     const struct wo_verify_gpu_run *const run = &gpu->runs[i];
@@ -249,14 +245,14 @@ static void add_card(const struct wo_verify_gpu *gpu, struct wo_text *line) {
     calls += run->calls;
   }
   wo_gpu_add_card(&gpu->card, gpu->ordinal, gpu->visible_devices, line);
-  wo_text_add(line, ": %s free, ", wo_units_bytes_text((double)gpu->card.free_before_bytes, size, sizeof size));
+  wo_text_add(line, ": %s free, ", WO_BYTES_TEXT(gpu->card.free_before_bytes));
   if (gpu->run_count == 0) {
     wo_text_add(line, "no run came to its end");
     return;
   }
-  if (least < most) wo_text_add(line, "%s to ", wo_units_bytes_text((double)least, size, sizeof size));
-  wo_text_add(line, "%s for PyTorch, what the job's card is sure to leave; %zu %s",
-              wo_units_bytes_text((double)most, size, sizeof size), gpu->run_count, gpu->run_count == 1 ? "run" : "runs");
+  if (least < most) wo_text_add(line, "%s to ", WO_BYTES_TEXT(least));
+  wo_text_add(line, "%s for PyTorch, what the job's card is sure to leave; %zu %s", WO_BYTES_TEXT(most), gpu->run_count,
+              gpu->run_count == 1 ? "run" : "runs");
   if (gpu->has_seconds) wo_text_add(line, " in %.1f s", gpu->seconds);
   wo_text_add(line, ", %" PRIu64 " calls of the driver%s; ", calls, gpu->touches ? ", every byte written" : "");
   wo_gpu_add_left(gpu->left_count, line);
@@ -268,19 +264,18 @@ static void add_runs(const struct wo_verify *verify, const struct wo_verify_row 
   const struct wo_verify_gpu_run *last = NULL;
   uint64_t reserved_bytes = 0;
   size_t count = 0;
-  char peak[32];
   for (size_t i = 0; i < verify->gpu.run_count; i++) {
     if (verify->gpu.runs[i].row != row) continue;
     last = &verify->gpu.runs[i];
-    if (last->reserved_bytes > reserved_bytes) reserved_bytes = last->reserved_bytes;
+    if (last->outcome.peak.reserved_bytes > reserved_bytes) reserved_bytes = last->outcome.peak.reserved_bytes;
     count++;
   }
   if (!last) return;
   if (row) wo_text_add(line, "fix %zu: ", number_of(verify, row));
   if (!row) wo_text_add(line, "as it was: ");
-  wo_gpu_add_request(last->failed_requests > 0, last->failed_bytes, last->failed_entry, line);
-  if (count > 1) wo_text_add(line, last->failed_requests > 0 ? " on the last of %zu ranks" : " on %zu ranks", count);
-  wo_text_add(line, "; reserved %s at most; ", wo_units_bytes_text((double)reserved_bytes, peak, sizeof peak));
+  wo_gpu_add_request(&last->outcome, line);
+  if (count > 1) wo_text_add(line, last->outcome.has_oom ? " on the last of %zu ranks" : " on %zu ranks", count);
+  wo_text_add(line, "; reserved %s at most; ", WO_BYTES_TEXT(reserved_bytes));
   if (last->agrees) {
     wo_text_add(line, "the model of that card agrees");
   } else {
@@ -311,9 +306,8 @@ static void add_gpu(struct writer *w) {
 /* ---- The verdict ---- */
 
 static void add_chosen(const struct wo_verify *verify, struct wo_text *text) {
-  char margin[32];
   wo_text_add(text, " fix %zu fits with %s to spare", number_of(verify, verify->chosen),
-              wo_units_bytes_text((double)verify->chosen->result.margin_bytes, margin, sizeof margin));
+              WO_BYTES_TEXT(verify->chosen->result.margin_bytes));
   if (verify->chosen->result.is_on_gpu) wo_text_add(text, ", and GPU %d confirms it", verify->gpu.ordinal);
 }
 
@@ -321,12 +315,12 @@ static void add_chosen(const struct wo_verify *verify, struct wo_text *text) {
 static void add_unconfirmed(const struct wo_verify *verify, struct wo_text *text) {
   const struct wo_verify_gpu *const gpu = &verify->gpu;
   if (gpu->error.code != WO_OK) {
-    wo_text_add(text, "not proven: fix %zu fits on the model, and GPU %d could not confirm it: standard error tells why",
+    wo_text_add(text, "fix %zu fits on the model, and GPU %d could not confirm it: standard error tells why",
                 number_of(verify, gpu->model_row), gpu->ordinal);
   } else if (verify->baseline.fit == WO_VERIFY_UNSURE && verify->baseline.is_on_gpu) {
-    wo_text_add(text, "not proven: GPU %d does not show the failure, so a fix that fits there proves nothing", gpu->ordinal);
+    wo_text_add(text, "GPU %d does not show the failure, so a fix that fits there proves nothing", gpu->ordinal);
   } else {
-    wo_text_add(text, "not proven: GPU %d confirms none of the fixes that fit on the model", gpu->ordinal);
+    wo_text_add(text, "GPU %d confirms none of the fixes that fit on the model", gpu->ordinal);
   }
 }
 
@@ -348,9 +342,10 @@ static void add_none(const struct wo_verify *verify, struct wo_text *text) {
   if (before[0] == ',') wo_text_add(text, ", which only a recording can show");
 }
 
-/* The evidence that would decide, if the recording is too short. */
-static void add_missing_evidence(const struct wo_verify *verify, struct wo_text *text) {
+/* The number of sets that were tried, and the evidence that would decide, if the recording is too short. */
+static void add_open(const struct wo_verify *verify, struct wo_text *text) {
   bool is_open = false;
+  if (verify->sets_tried > 0) wo_text_add(text, ", alone or in %zu sets of two or three", verify->sets_tried);
   for (size_t i = 0; i < verify->asked.subject_count; i++) is_open = is_open || verify->asked.subjects[i].is_open;
   if (!is_open) return;
   wo_text_add(text,
@@ -358,60 +353,42 @@ static void add_missing_evidence(const struct wo_verify *verify, struct wo_text 
               "given with --recorded-at, or of this one with the step before the failure");
 }
 
-static bool is_of_another_run(const struct wo_verify *verify) {
-  if (verify->asked.subject_count == 0) return false;
-  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++)
-    if (verify->asked.subjects[0].recorded_at.axes[axis].from > 0) return true;
-  return false;
+static void add_not_shown(const struct wo_verify *verify, struct wo_text *text) {
+  const bool is_of_another_run = verify->asked.subject_count > 0 && wo_verify_is_of_another_run(&verify->asked.subjects[0]);
+  wo_text_add(text, "%s",
+              is_of_another_run
+                  ? "at the job's own sizes the recording fits without a change, so it does not show the failure; is "
+                    "it of the same program?"
+                  : "the pattern fits without a change, so it does not show the failure; record the run that fails");
+}
+
+static void add_no_pattern(const struct wo_verify *verify, struct wo_text *text) {
+  if (verify->asked.is_reconstructed) wo_text_add(text, "no recording was given, and no pattern can be reconstructed: ");
+  wo_text_add_view(text, verify->asked.refusal);
 }
 
 static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
-  switch (verify->verdict) {
-  case WO_VERIFY_PROVEN:
-    wo_text_add(text, "proven:");
-    add_chosen(verify, text);
-    break;
-  case WO_VERIFY_ACCEPTED:
-    wo_text_add(text, "accepted, not proven: on the reconstructed pattern");
-    add_chosen(verify, text);
-    break;
-  case WO_VERIFY_RECONSTRUCTED:
-    wo_text_add(text, "not proven: on the reconstructed pattern");
-    add_chosen(verify, text);
-    wo_text_add(text, "; a recording would prove it (docs/verify.md), --accept-reconstructed takes it as it is");
-    break;
-  case WO_VERIFY_NONE_FITS:
-    wo_text_add(text, "does not fit:");
-    add_none(verify, text);
-    break;
-  case WO_VERIFY_OPEN:
-    wo_text_add(text, "not proven: no fix is shown to fit");
-    if (verify->sets_tried > 0) wo_text_add(text, ", alone or in %zu sets of two or three", verify->sets_tried);
-    add_missing_evidence(verify, text);
-    break;
-  case WO_VERIFY_NOT_SHOWN:
-    if (is_of_another_run(verify))
-      wo_text_add(text,
-                  "not proven: at the job's own sizes the recording fits without a change, so it does not show the failure; is "
-                  "it of the same program?");
-    else
-      wo_text_add(text,
-                  "not proven: the pattern fits without a change, so it does not show the failure; record the run that fails");
-    break;
-  case WO_VERIFY_NO_PATTERN:
-    wo_text_add(text, "not proven: ");
-    if (verify->asked.is_reconstructed) wo_text_add(text, "no recording was given, and no pattern can be reconstructed: ");
-    wo_text_add_view(text, verify->asked.refusal);
-    break;
-  case WO_VERIFY_NO_FAILURE:
-    wo_text_add(text, "nothing to prove: no file given shows a job that ran out of GPU memory (give recordings with --trace)");
-    break;
-  case WO_VERIFY_UNCONFIRMED:
-    add_unconfirmed(verify, text);
-    break;
-  case WO_VERIFY_VERDICT_COUNT_:
-    break;
-  }
+  static const struct {
+    const char *begin;
+    void (*add_details)(const struct wo_verify *verify, struct wo_text *text); /* NULL: none */
+    const char *end;
+  } verdicts[WO_VERIFY_VERDICT_COUNT_] = {
+      [WO_VERIFY_PROVEN] = {"proven:", add_chosen, ""},
+      [WO_VERIFY_ACCEPTED] = {"accepted, not proven: on the reconstructed pattern", add_chosen, ""},
+      [WO_VERIFY_RECONSTRUCTED] = {"not proven: on the reconstructed pattern", add_chosen,
+                                   "; a recording would prove it (docs/verify.md), --accept-reconstructed takes it as it is"},
+      [WO_VERIFY_NONE_FITS] = {"does not fit:", add_none, ""},
+      [WO_VERIFY_OPEN] = {"not proven: no fix is shown to fit", add_open, ""},
+      [WO_VERIFY_NOT_SHOWN] = {"not proven: ", add_not_shown, ""},
+      [WO_VERIFY_NO_PATTERN] = {"not proven: ", add_no_pattern, ""},
+      [WO_VERIFY_NO_FAILURE] = {"nothing to prove: no file given shows a job that ran out of GPU memory (give recordings with "
+                                "--trace)",
+                                NULL, ""},
+      [WO_VERIFY_UNCONFIRMED] = {"not proven: ", add_unconfirmed, ""},
+  };
+  wo_text_add(text, "%s", verdicts[verify->verdict].begin);
+  if (verdicts[verify->verdict].add_details) verdicts[verify->verdict].add_details(verify, text);
+  wo_text_add(text, "%s", verdicts[verify->verdict].end);
 }
 
 /* ---- Next steps ---- */

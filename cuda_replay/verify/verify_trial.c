@@ -7,7 +7,7 @@
 #include <assert.h>
 
 #include "cuda_replay/replay/check.h"
-#include "cuda_replay/whatif/steady_pattern.h"
+#include "cuda_replay/whatif/steady.h"
 #include "cuda_replay/verify/verify_measured.h"
 #include "cuda_replay/whatif/whatif.h"
 #include "parsers/base/units.h"
@@ -212,7 +212,7 @@ static bool has_low(const struct part *part) {
 /* One end of the interval as a pattern in its steady state; released with wo_alloc_pattern_done. */
 static enum wo_status make_end(const struct trial *trial, enum wo_bound bound, struct wo_alloc_pattern *ret_pattern,
                                struct wo_err *err) {
-  const struct wo_steady_pattern_options repeat = {
+  const struct wo_steady_options repeat = {
       .settings = trial->settings, .torch = trial->subject->torch, .is_once = trial->part->is_once};
   if (!trial->is_changed) return wo_steady_pattern_make(trial->part->patterns[bound], &repeat, ret_pattern, NULL, err);
   const enum wo_bound from = has_low(trial->part) ? bound : WO_BOUND_HIGH;
@@ -337,7 +337,6 @@ static enum wo_status judge_failing(const struct trial *trial, const struct wo_a
 
 /* A change fits, but the recording proves nothing, or ends before the step does. */
 static void heed_why_not_proven(const struct wo_verify_subject *subject, struct wo_verify_result *result) {
-  char spare[32];
   if (subject->why_not_proven[0] != '\0') {
     result->fit = WO_VERIFY_UNSURE;
     snprintf(result->why, sizeof result->why, "%s", subject->why_not_proven);
@@ -346,7 +345,7 @@ static void heed_why_not_proven(const struct wo_verify_subject *subject, struct 
     result->gets_past = true;
     snprintf(result->why, sizeof result->why,
              "the refused request goes through with %s to spare; the recording has nothing of the rest of the step",
-             wo_units_bytes_text((double)result->margin_bytes, spare, sizeof spare));
+             WO_BYTES_TEXT(result->margin_bytes));
   }
 }
 
@@ -455,16 +454,13 @@ static size_t list_parts(const struct wo_verify_subject *subject, struct part pa
 /* The change as one of the recording, in *room: it also scales a recording of another run to the job's own sizes. */
 static const struct wo_change *rebase(const struct wo_verify_subject *subject, const struct wo_change *change,
                                       struct wo_change *room) {
-  bool is_other_run = false;
+  if (!wo_verify_is_of_another_run(subject)) return change;
   *room = change ? *change : (struct wo_change){0};
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
     const struct wo_scale_axis recorded = subject->recorded_at.axes[axis];
     struct wo_scale_axis *const wanted = &room->scale.axes[axis];
-    if (recorded.from == 0) continue;
-    *wanted = (struct wo_scale_axis){recorded.from, wanted->to > 0 ? wanted->to : recorded.to};
-    is_other_run = true;
+    if (recorded.from > 0) *wanted = (struct wo_scale_axis){recorded.from, wanted->to > 0 ? wanted->to : recorded.to};
   }
-  if (!is_other_run) return change;
   room->has_scale = true;
   return room;
 }
@@ -472,7 +468,7 @@ static const struct wo_change *rebase(const struct wo_verify_subject *subject, c
 enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_change *change, unsigned shuffles,
                              struct wo_verify_result *ret_result, struct wo_err *err) {
   struct part parts[2];
-  struct wo_verify_result result = {0};
+  struct wo_verify_result result = WO_VERIFY_BEST;
   struct wo_change room;
   assert(subject && ret_result && err);
   const struct wo_change *const rebased = rebase(subject, change, &room);
@@ -481,10 +477,7 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
     struct wo_verify_result one;
     const enum wo_status status = try_part(subject, &parts[i], rebased, shuffles, &one, err);
     if (status != WO_OK) return status;
-    if (i == 0)
-      result = one;
-    else
-      wo_verify_result_join(&result, &one);
+    wo_verify_result_join(&result, &one);
   }
   wo_verify_apply_measured(subject, change, &result);
   *ret_result = result;

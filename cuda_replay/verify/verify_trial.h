@@ -56,6 +56,12 @@ struct wo_verify_result {
   bool is_on_gpu;       /* a GPU decided (verify_gpu.h); else the model */
 };
 
+/* Whether the recording is of another run than the failed one: its sizes differ. */
+static inline bool wo_verify_is_of_another_run(const struct wo_verify_subject *subject) {
+  const struct wo_scale_axis *const axes = subject->recorded_at.axes;
+  return axes[WO_AXIS_MICRO_BATCH].from > 0 || axes[WO_AXIS_SEQ_LEN].from > 0;
+}
+
 /* Prepares a subject. A step with a refused request is completed (step_completion.h), unless the pattern is a reconstructed one,
  * whose end is invented anyway. A program that caught the failure is tried in both ways: as recorded, and with that step
  * completed. The capacity is --capacity (stated_bytes, 0 = none), else the one that the log's message leaves to PyTorch, else the
@@ -90,6 +96,9 @@ void wo_verify_high_end_done(struct wo_verify_high_end *end);
 static inline uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subject) {
   return subject->capacity_bytes > subject->uncertainty_bytes ? subject->capacity_bytes - subject->uncertainty_bytes : 0;
 }
+
+/* Nothing is better: any result that is joined to it replaces it. */
+#define WO_VERIFY_BEST ((struct wo_verify_result){.fit = WO_VERIFY_YES, .margin_bytes = INT64_MAX})
 
 /* Takes over `other` if it is worse: a job that does not fit on one rank does not fit. */
 void wo_verify_result_join(struct wo_verify_result *result, const struct wo_verify_result *other);

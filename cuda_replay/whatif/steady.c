@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_replay/device/device_model.h"
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
-#include "parsers/base/vec.h"
+
+/* A pattern with more requests than this runs one pass: protects time. */
+enum { REPEATED_REQUESTS_MAX = 4 * 1000 * 1000 };
 
 /* ---- Unrolling ---- */
 
@@ -16,26 +19,12 @@ struct unroll {
   uint32_t *now;        /* for each instance of `from`: the instance of `to` that represents it in this pass */
   uint32_t *successors; /* instances that replace those alive at the start */
   uint8_t *is_heir;     /* for each instance: whether it replaces one of those */
-  struct {
-    uint32_t *items; /* for each instance of `to`: the one of `from` that it repeats */
-    size_t count, capacity;
-  } origin;
 };
-
-/* Notes which instance the newest one of the result repeats. */
-static bool note_origin(struct unroll *unroll, uint32_t from) {
-  if (!WO_VEC_RESERVE(&unroll->origin, 1, SIZE_MAX)) return false;
-  unroll->origin.items[unroll->origin.count++] = from;
-  return true;
-}
 
 /* A request that was refused in the recorded run is tried, and given back, in each pass. */
 static bool repeat_alloc(struct unroll *unroll, uint32_t from, uint32_t entry) {
-  struct wo_instance instance = unroll->from->instances.items[from];
-  bool was_refused = instance.birth != WO_NO_REQUEST && instance.death == instance.birth;
-  bool is_added = was_refused ? wo_alloc_pattern_add_refused(&unroll->to, instance, entry, &unroll->now[from])
-                              : wo_alloc_pattern_add_alloc(&unroll->to, instance, entry, &unroll->now[from]);
-  return is_added && note_origin(unroll, from);
+  const struct wo_instance *const instance = &unroll->from->instances.items[from];
+  return wo_alloc_pattern_add_again(&unroll->to, instance, entry, &unroll->now[from]);
 }
 
 static bool repeat_request(struct unroll *unroll, const struct wo_request *request) {
@@ -72,7 +61,7 @@ static bool begin_unroll(struct unroll *unroll) {
   if (unroll->now == NULL || unroll->is_heir == NULL || !wo_alloc_pattern_successors(from, &unroll->successors)) return false;
   for (uint32_t i = 0; i < from->start_count; i++) {
     if (unroll->successors[i] != WO_NO_SUCCESSOR) unroll->is_heir[unroll->successors[i]] = 1;
-    if (!wo_alloc_pattern_add_start(&unroll->to, from->instances.items[i]) || !note_origin(unroll, i)) return false;
+    if (!wo_alloc_pattern_add_start(&unroll->to, from->instances.items[i])) return false;
     unroll->now[i] = i;
   }
   return true;
@@ -94,7 +83,7 @@ static bool run_unroll(struct unroll *unroll, unsigned passes, struct wo_passes 
 }
 
 enum wo_status wo_steady_unroll(const struct wo_alloc_pattern *pattern, unsigned passes, struct wo_alloc_pattern *ret_pattern,
-                                struct wo_passes *ret_passes, uint32_t **ret_instance_of) {
+                                struct wo_passes *ret_passes) {
   assert(passes >= 1 && passes <= WO_STEADY_PASSES_MAX);
   /* A pass adds at most its requests, and a free and an allocation for each instance. */
   if (pattern->requests.count + pattern->instances.count >= (size_t)INT32_MAX / passes / 2) return WO_E_LIMIT;
@@ -105,14 +94,8 @@ enum wo_status wo_steady_unroll(const struct wo_alloc_pattern *pattern, unsigned
   free(unroll.successors);
   if (!is_made) {
     wo_alloc_pattern_done(&unroll.to);
-    WO_VEC_DONE(&unroll.origin);
     return WO_E_NOMEM;
   }
-  assert(unroll.origin.count == unroll.to.instances.count);
-  if (ret_instance_of != NULL)
-    *ret_instance_of = unroll.origin.items;
-  else
-    WO_VEC_DONE(&unroll.origin);
   *ret_pattern = unroll.to;
   return WO_OK;
 }
@@ -124,7 +107,6 @@ struct watch {
   const struct wo_passes *passes;
   struct wo_steady *steady;
   unsigned pass;
-  uint64_t oom_count;
 };
 
 /* Statistics are signed, as in torch; none is below 0 here. */
@@ -149,15 +131,14 @@ static void watch_step(void *state, size_t request, const struct wo_allocator *a
     uint32_t begin = watch->passes->begins[watch->pass];
     pass->allocated_at = request < begin ? 0 : (uint32_t)request - begin;
   }
-  if (stats->num_ooms > watch->oom_count) pass->has_oom = true;
-  watch->oom_count = stats->num_ooms;
 }
 
 /* Each run needs a device of its own, without the segments of the run before. */
 static enum wo_status run_passes(const struct wo_alloc_pattern *unrolled, const struct wo_passes *passes,
                                  const struct wo_steady_options *options, struct wo_steady *steady, struct wo_err *err) {
   struct wo_device device;
-  struct wo_device_model *model = wo_device_model_new(&options->device, &device);
+  const struct wo_device_model_options endless = {.capacity_bytes = UINT64_MAX};
+  struct wo_device_model *model = wo_device_model_new(&endless, &device);
   if (model == NULL) return wo_err_set(err, WO_E_NOMEM, "no memory for the model of the device");
   *steady = (struct wo_steady){.count = passes->count};
   struct watch watch = {.passes = passes, .steady = steady};
@@ -182,27 +163,39 @@ const struct wo_steady_pass *wo_steady_last(const struct wo_steady *steady) {
   return &steady->passes[steady->count - 1];
 }
 
-/* One try with a number of passes. */
-static enum wo_status try_passes(const struct wo_alloc_pattern *pattern, unsigned count, const struct wo_steady_options *options,
-                                 struct wo_steady *steady, struct wo_err *err) {
-  struct wo_alloc_pattern unrolled;
-  struct wo_passes passes;
-  enum wo_status status = wo_steady_unroll(pattern, count, &unrolled, &passes, NULL);
-  if (status == WO_E_LIMIT) return wo_err_set(err, status, "the recording is too long to be repeated %u times", count);
-  if (status != WO_OK) return wo_err_set(err, status, "no memory for the repeated recording");
-  status = run_passes(&unrolled, &passes, options, steady, err);
-  wo_alloc_pattern_done(&unrolled);
-  return status;
+/* Tries more and more passes; the pattern of the last try is the caller's. */
+static enum wo_status settle(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
+                             struct wo_alloc_pattern *ret_pattern, struct wo_steady *ret_steady, struct wo_err *err) {
+  const bool is_program = pattern->start_count == 0;
+  for (unsigned count = is_program ? 1 : 2;; count *= 2) {
+    struct wo_passes passes;
+    enum wo_status status = wo_steady_unroll(pattern, count, ret_pattern, &passes);
+    if (status == WO_E_LIMIT) return wo_err_set(err, status, "the recording is too long to be repeated %u times", count);
+    if (status != WO_OK) return wo_err_set(err, status, "no memory for the repeated recording");
+    status = run_passes(ret_pattern, &passes, options, ret_steady, err);
+    ret_steady->is_stable = status == WO_OK && (is_program || is_stable(ret_steady));
+    if (status == WO_OK && (ret_steady->is_stable || count >= WO_STEADY_PASSES_MAX)) return WO_OK;
+    wo_alloc_pattern_done(ret_pattern);
+    if (status != WO_OK) return status;
+  }
 }
 
 enum wo_status wo_steady_run(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
                              struct wo_steady *ret_steady, struct wo_err *err) {
-  bool is_program = pattern->start_count == 0;
-  unsigned count = is_program ? 1 : 2;
-  for (;; count *= 2) {
-    enum wo_status status = try_passes(pattern, count, options, ret_steady, err);
-    if (status != WO_OK) return status;
-    ret_steady->is_stable = is_program || is_stable(ret_steady);
-    if (ret_steady->is_stable || count >= WO_STEADY_PASSES_MAX) return WO_OK;
-  }
+  struct wo_alloc_pattern unrolled;
+  const enum wo_status status = settle(pattern, options, &unrolled, ret_steady, err);
+  if (status == WO_OK) wo_alloc_pattern_done(&unrolled);
+  return status;
+}
+
+enum wo_status wo_steady_pattern_make(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
+                                      struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes, struct wo_err *err) {
+  const bool is_single = pattern->start_count == 0 || options->is_once || pattern->requests.count > REPEATED_REQUESTS_MAX;
+  struct wo_passes passes;
+  struct wo_steady steady = {.count = 1};
+  const enum wo_status status =
+      is_single ? wo_steady_unroll(pattern, 1, ret_pattern, &passes) : settle(pattern, options, ret_pattern, &steady, err);
+  if (status == WO_OK && ret_passes) *ret_passes = steady.count;
+  if (status == WO_E_LIMIT) return wo_err_set(err, WO_E_RANGE, "the recording is too long to be repeated");
+  return status == WO_E_NOMEM ? wo_err_set(err, status, "%s", wo_status_text(status)) : status;
 }

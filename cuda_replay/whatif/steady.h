@@ -3,8 +3,8 @@
  * A changed pattern cannot start from the recorded cache: its old segments would stay in place. So the set that is alive at the
  * start is placed first, then the recorded requests run again and again. Between two passes, an allocation that is still alive
  * takes the place of one that was alive at the start, has the same size and died in the pass; an allocation without such a
- * successor is freed and allocated again. A pattern that begins with nothing alive is a whole program and runs once. One thread
- * at a time. */
+ * successor is freed and allocated again. A pattern that begins with nothing alive is a whole program, and one that a failure
+ * ended is no iteration: both run once. Every what-if runs a pattern in its steady state. One thread at a time. */
 #ifndef WO_STEADY_H
 #define WO_STEADY_H
 
@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cuda_replay/device/device_model.h"
 #include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/replay/replay.h"
 #include "parsers/base/status.h"
@@ -28,17 +27,15 @@ struct wo_passes {
 };
 
 /* A pattern that repeats the given one `passes` times (1 .. WO_STEADY_PASSES_MAX). Instance indices below the given pattern's
- * count keep their meaning for the first pass; instance_of (NULL allowed) gets for each instance of the result the one that it
- * repeats, and is released with free. WO_E_LIMIT if it would have 2^31 requests, WO_E_NOMEM. */
+ * count keep their meaning for the first pass. WO_E_LIMIT if it would have 2^31 requests, WO_E_NOMEM. */
 enum wo_status wo_steady_unroll(const struct wo_alloc_pattern *pattern, unsigned passes, struct wo_alloc_pattern *ret_pattern,
-                                struct wo_passes *ret_passes, uint32_t **ret_instance_of);
+                                struct wo_passes *ret_passes);
 
 struct wo_steady_pass {
   uint64_t reserved_bytes;  /* peaks within the pass */
   uint64_t allocated_bytes; /* in blocks */
   uint64_t requested_bytes;
   uint32_t allocated_at; /* request of the given pattern at which allocated bytes were highest */
-  bool has_oom;
 };
 
 struct wo_steady {
@@ -51,15 +48,20 @@ struct wo_steady {
 /* The last pass: the state that a long run reaches. */
 const struct wo_steady_pass *wo_steady_last(const struct wo_steady *steady);
 
-/* Options of a run. The device is the model's; each try gets a new one. */
 struct wo_steady_options {
   struct wo_alloc_settings settings;
   uint16_t torch;
-  struct wo_device_model_options device;
+  bool is_once; /* the recording ends with a failure; only for wo_steady_pattern_make */
 };
 
-/* Runs the pattern until a pass reserves nothing more, at most WO_STEADY_PASSES_MAX passes. Statuses of wo_replay_run. */
+/* Runs the pattern on a card without a limit until a pass reserves nothing more, at most WO_STEADY_PASSES_MAX passes. WO_E_LIMIT:
+ * too long to be repeated; others of wo_replay_run. */
 enum wo_status wo_steady_run(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
                              struct wo_steady *ret_steady, struct wo_err *err);
+
+/* Repeats a pattern until its reserved bytes settle: a pattern of its own, released with wo_alloc_pattern_done. *ret_passes (NULL
+ * allowed) is the number of repetitions. WO_E_RANGE: too long to be repeated; WO_E_NOMEM; others of wo_replay_run. */
+enum wo_status wo_steady_pattern_make(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
+                                      struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes, struct wo_err *err);
 
 #endif

@@ -178,9 +178,7 @@ static struct wo_view write_paste(const struct sweeper *sweeper) {
 static struct wo_view advise_best(const struct sweeper *sweeper, const struct wo_replay_case *recorded) {
   const struct wo_sweep_row *const best = &sweeper->rows[0];
   const uint64_t before = recorded->reserved_hi_bytes, after = best->result.reserved_hi_bytes;
-  char saved[32], needed[32];
-  wo_units_bytes_text((double)(before > after ? before - after : 0), saved, sizeof saved);
-  wo_units_bytes_text((double)after, needed, sizeof needed);
+  const char *const saved = WO_BYTES_TEXT(before > after ? before - after : 0), *const needed = WO_BYTES_TEXT(after);
   if (recorded->oom_count > 0)
     return wo_arena_format(sweeper->arena, "%.*s fits, with %s, and the recorded settings do not", (int)best->text.len,
                            best->text.ptr, needed);
@@ -191,9 +189,7 @@ static struct wo_view advise_best(const struct sweeper *sweeper, const struct wo
 static struct wo_view advise(const struct sweeper *sweeper, const struct wo_replay_case *recorded) {
   const struct wo_sweep_row *const best = &sweeper->rows[0];
   const uint64_t capacity_bytes = sweeper->base->capacity_bytes;
-  char live[32], most[32];
-  wo_units_bytes_text((double)sweeper->live_bytes, live, sizeof live);
-  wo_units_bytes_text((double)capacity_bytes, most, sizeof most);
+  const char *const live = WO_BYTES_TEXT(sweeper->live_bytes), *const most = WO_BYTES_TEXT(capacity_bytes);
   if (best->result.oom_count > 0 && sweeper->live_bytes > capacity_bytes)
     return wo_arena_format(sweeper->arena, "no setting helps: %s are live at the peak, and the allocator may take %s", live,
                            most);

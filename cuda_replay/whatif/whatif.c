@@ -52,14 +52,8 @@ static bool is_worse(const struct wo_replay_outcome *a, const struct wo_replay_o
   return a->peak.reserved_bytes > b->peak.reserved_bytes;
 }
 
-/* The entry of a request. Peaks before the first request, and failures while the live set is placed, have none. */
-static uint32_t entry_of(const struct wo_alloc_pattern *pattern, uint32_t request) {
-  return request < pattern->requests.count ? pattern->requests.items[request].entry : WO_NO_ENTRY;
-}
-
 /* All figures of a case come from one run: the worst of several would not describe any run. */
-void wo_replay_case_add(struct wo_replay_case *result, const struct wo_alloc_pattern *pattern,
-                        const struct wo_replay_outcome *outcome) {
+void wo_replay_case_add(struct wo_replay_case *result, const struct wo_replay_outcome *outcome) {
   const uint64_t reserved = outcome->peak.reserved_bytes;
   const bool is_first = result->run_count == 0;
   if (is_first || reserved < result->reserved_lo_bytes) result->reserved_lo_bytes = reserved;
@@ -67,8 +61,6 @@ void wo_replay_case_add(struct wo_replay_case *result, const struct wo_alloc_pat
   if (is_first || is_worse(outcome, &result->outcome)) {
     result->outcome = *outcome;
     result->worst_order = result->run_count;
-    result->oom_entry = outcome->has_oom ? entry_of(pattern, outcome->oom_at) : WO_NO_ENTRY;
-    result->peak_entry = entry_of(pattern, outcome->peak.allocated_at);
   }
   result->run_count++;
   if (outcome->has_oom) result->oom_count++;
@@ -84,7 +76,7 @@ enum wo_status wo_whatif_run(const struct wo_alloc_pattern *pattern, const struc
     struct wo_replay_outcome outcome;
     const enum wo_status status = run_order(pattern, options, order, &outcome, err);
     if (status != WO_OK) return status;
-    wo_replay_case_add(&result, pattern, &outcome);
+    wo_replay_case_add(&result, &outcome);
     if (requests_run) *requests_run += outcome.requests_run + outcome.segment_events;
   }
   *ret_case = result;

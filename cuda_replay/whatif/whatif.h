@@ -20,8 +20,6 @@ enum { WO_WHATIF_SHUFFLES = 3 };
 struct wo_replay_case {
   struct wo_alloc_settings settings;
   struct wo_replay_outcome outcome; /* of the order that needed most; one that ran out of memory counts as the most */
-  uint32_t oom_entry;               /* of that order: the entry with the failed request, or WO_NO_ENTRY */
-  uint32_t peak_entry;              /* the entry of the peak of allocated bytes, or WO_NO_ENTRY (before the first entry) */
   uint32_t worst_order;             /* which order that was */
   uint32_t run_count;
   uint32_t oom_count; /* runs with a failed request */
@@ -42,8 +40,7 @@ enum wo_status wo_whatif_run(const struct wo_alloc_pattern *pattern, const struc
                              struct wo_replay_case *ret_case, uint64_t *requests_run, struct wo_err *err);
 
 /* Adds an outcome to a case ({.settings} at first): keeps the worst, widens the range. */
-void wo_replay_case_add(struct wo_replay_case *result, const struct wo_alloc_pattern *pattern,
-                        const struct wo_replay_outcome *outcome);
+void wo_replay_case_add(struct wo_replay_case *result, const struct wo_replay_outcome *outcome);
 
 /* A device as in the run number `order` of these, for the memory of a what-if; the state is released with wo_device_model_free.
  * NULL if memory is out. */

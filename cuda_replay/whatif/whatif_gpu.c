@@ -108,7 +108,6 @@ enum wo_status wo_replay_gpu_look(const struct wo_gpu_place *asked, const struct
   const struct wo_replay_hooks *const hooks = hooks_of(asked->hooks);
   assert(asked != NULL && capacity != NULL);
   *ret_gpu = (struct wo_replay_gpu){.ordinal = asked->ordinal, .touches = asked->touches};
-  ret_gpu->oom_entry = ret_gpu->model_oom_entry = WO_NO_ENTRY;
   struct wo_gpu_session *const session = ret_gpu->session = calloc(1, sizeof *session);
   if (!session) return wo_err_nomem(err);
   choose_reserve(asked, recording, trace, ret_gpu);
@@ -195,11 +194,6 @@ static enum wo_status run_on_card(struct wo_replay_gpu *gpu, const struct wo_rep
 
 /* ---- On the model ---- */
 
-static uint32_t entry_of(const struct wo_alloc_pattern *pattern, const struct wo_replay_outcome *outcome) {
-  const bool is_request = outcome->has_oom && outcome->oom_at < pattern->requests.count;
-  return is_request ? pattern->requests.items[outcome->oom_at].entry : WO_NO_ENTRY;
-}
-
 /* Calls first, in order: other differences follow from a different call. */
 static void compare(struct wo_replay_gpu *gpu, const struct wo_echo *echo) {
   const struct wo_replay_outcome *const card = &gpu->outcome;
@@ -234,8 +228,6 @@ enum wo_status wo_replay_gpu_run(struct wo_replay_gpu *gpu, const struct wo_repl
   if (status == WO_OK) status = run_on_model(gpu, wish, &journal, err);
   wo_journal_done(&journal);
   if (status != WO_OK) return status;
-  gpu->oom_entry = entry_of(wish->pattern, &gpu->outcome);
-  gpu->model_oom_entry = entry_of(wish->pattern, &gpu->model);
   gpu->has_run = true;
   *operations += gpu->outcome.requests_run + gpu->outcome.segment_events + gpu->model.requests_run + gpu->model.segment_events;
   return WO_OK;

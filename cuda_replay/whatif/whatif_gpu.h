@@ -40,9 +40,7 @@ struct wo_replay_gpu {
   struct wo_device_gpu_info info;
   struct wo_replay_outcome outcome; /* on the card */
   struct wo_replay_outcome model;   /* on the model of it */
-  uint32_t oom_entry;               /* entries of the first requests that failed, or WO_NO_ENTRY */
-  uint32_t model_oom_entry;
-  uint64_t left_count; /* pieces that the driver did not take back: 0 unless the driver is broken */
+  uint64_t left_count;              /* pieces that the driver did not take back: 0 unless the driver is broken */
   bool agrees;
   char difference[240]; /* the first one; empty if it agrees */
 };

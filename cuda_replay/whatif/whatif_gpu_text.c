@@ -27,14 +27,13 @@ void wo_gpu_add_card(const struct wo_device_gpu_info *info, int ordinal, struct 
   wo_text_add(out, ")");
 }
 
-void wo_gpu_add_request(bool has_failed, uint64_t failed_bytes, uint32_t failed_entry, struct wo_text *out) {
-  char size[32];
-  if (!has_failed) {
+void wo_gpu_add_request(const struct wo_replay_outcome *outcome, struct wo_text *out) {
+  if (!outcome->has_oom) {
     wo_text_add(out, "every request was served");
     return;
   }
-  wo_text_add(out, "a request of %s failed", wo_units_bytes_text((double)failed_bytes, size, sizeof size));
-  if (failed_entry != WO_NO_ENTRY) wo_text_add(out, " at entry %" PRIu32, failed_entry);
+  wo_text_add(out, "a request of %s failed", WO_BYTES_TEXT(outcome->oom.requested_bytes));
+  if (outcome->oom_entry != WO_NO_ENTRY) wo_text_add(out, " at entry %" PRIu32, outcome->oom_entry);
 }
 
 void wo_gpu_add_left(uint64_t left_count, struct wo_text *out) {

@@ -14,8 +14,8 @@ const char *wo_gpu_driver_text(const struct wo_device_gpu_info *info, char *buf)
  * not set. */
 void wo_gpu_add_card(const struct wo_device_gpu_info *info, int ordinal, struct wo_view visible_devices, struct wo_text *out);
 
-/* Adds "every request was served", or the first one that failed with its entry (WO_NO_ENTRY: not known). */
-void wo_gpu_add_request(bool has_failed, uint64_t failed_bytes, uint32_t failed_entry, struct wo_text *out);
+/* Adds "every request was served", or the first one that failed with its entry, if that is known. */
+void wo_gpu_add_request(const struct wo_replay_outcome *outcome, struct wo_text *out);
 
 /* Adds that everything was given back, or how many pieces the driver did not take back. */
 void wo_gpu_add_left(uint64_t left_count, struct wo_text *out);

@@ -31,6 +31,9 @@ double wo_units_scale(struct wo_view word);
  * and including 1024 of a unit stays in that unit). Negative values get a '-'. Returns buf. */
 char *wo_units_bytes_text(double bytes, char *buf, size_t cap);
 
+/* The same in a buffer of its own, which lives to the end of the block around it. */
+#define WO_BYTES_TEXT(bytes) wo_units_bytes_text((double)(bytes), (char[32]){0}, 32)
+
 /* Writes bytes in GiB with the given number of decimals, without the unit ("17.66"). Returns buf. */
 char *wo_units_gib_text(double bytes, int decimals, char *buf, size_t cap);
 

@@ -92,7 +92,7 @@ static void time_rest(const struct wo_recording *recording, const struct wo_trac
   struct wo_err err;
   const double entries = 1e-6 * (double)trace->entries.count;
   const double begin_s = now_s();
-  wo_start_rebuild(recording, trace, &recording->settings, WO_TORCH_DEFAULT, &start, &err);
+  wo_start_rebuild(recording, trace, &recording->settings, &start, &err);
   const double start_s = now_s();
   wo_alloc_pattern_make(recording, trace, &pattern, &err);
   const double pattern_s = now_s();

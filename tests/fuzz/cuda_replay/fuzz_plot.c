@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "cuda_replay/inspect/pins.h"
-#include "cuda_replay/plot/plot_svg.h"
-#include "cuda_replay/plot/plot_term.h"
+#include "cuda_replay/plot/plot.h"
 #include "parsers/base/vec.h"
 
 /* Fuzz programs are built without the test support. */

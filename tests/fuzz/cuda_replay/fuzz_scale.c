@@ -15,6 +15,7 @@
 #include "tests/fuzz/require.h"
 #include "tests/support/replay/pattern_valid.h"
 #include "parsers/base/vec.h"
+#include "tests/support/replay/transform_names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -136,8 +137,7 @@ static void check_forecast(const struct wo_alloc_pattern *pattern, const struct 
                            const struct wo_scale_spec *spec) {
   struct wo_forecast forecast;
   struct wo_err err = {0};
-  struct wo_steady_options options = {
-      .settings = wo_alloc_settings_default(206), .torch = 206, .device = {.capacity_bytes = UINT64_C(1) << 36}};
+  struct wo_steady_options options = {.settings = wo_alloc_settings_default(206), .torch = 206};
   require(wo_forecast_run(pattern, exponents, spec, &options, &forecast, &err) == WO_OK);
   uint64_t bytes = 0;
   for (int i = 0; i < WO_SCALE_REASON_COUNT_; i++) bytes += forecast.reason_bytes[i];
@@ -147,8 +147,8 @@ static void check_forecast(const struct wo_alloc_pattern *pattern, const struct 
 }
 
 static void check_transforms(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes, uint32_t amount) {
-  for (size_t i = 0; i < wo_transform_count(); i++) {
-    const struct wo_transform *transform = wo_transform_at(i);
+  for (size_t i = 0; i < WO_TRANSFORM_NAMES; i++) {
+    const struct wo_transform *transform = wo_transform_named(i);
     for (enum wo_bound bound = 0; bound < WO_BOUND_COUNT_; bound++) {
       struct wo_transform_request request = {pattern, classes, transform->amount_max == 0 ? 0 : amount, bound};
       if (request.amount < transform->amount_min) request.amount = transform->amount_min;
@@ -216,9 +216,9 @@ static void check_steps(const struct wo_alloc_pattern *pattern, const uint8_t *d
   struct wo_alloc_pattern steps;
   struct wo_passes passes;
   struct wo_classes classes;
-  uint32_t *origin, at = 0;
+  uint32_t at = 0;
   if (pattern->instances.count == pattern->start_count) return;
-  require(wo_steady_unroll(pattern, 3, &steps, &passes, &origin) == WO_OK);
+  require(wo_steady_unroll(pattern, 3, &steps, &passes) == WO_OK);
   const uint32_t last = passes.begins[2] + (uint32_t)data[1] * (passes.ends[2] - passes.begins[2]) / 256;
   struct wo_alloc_pattern cut = {.recording = pattern->recording};
   for (size_t i = 0; i < steps.start_count; i++) require(wo_alloc_pattern_add_start(&cut, steps.instances.items[i]));
@@ -243,7 +243,6 @@ static void check_steps(const struct wo_alloc_pattern *pattern, const uint8_t *d
   wo_classes_done(&classes);
   wo_alloc_pattern_done(&cut);
   wo_alloc_pattern_done(&steps);
-  free(origin);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

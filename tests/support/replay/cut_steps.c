@@ -16,16 +16,18 @@ static void require(bool holds) {
 
 struct wo_alloc_pattern wo_cut_steps_make(const struct wo_alloc_pattern *first, const struct wo_alloc_pattern *other,
                                           unsigned from, unsigned passes, struct wo_passes *ret_passes) {
-  struct wo_alloc_pattern steps;
-  uint32_t *origin;
-  require(wo_steady_unroll(first, passes, &steps, ret_passes, &origin) == WO_OK);
-  require(!other || other->instances.count == first->instances.count);
-  for (size_t i = 0; i < steps.instances.count && other; i++) {
+  struct wo_alloc_pattern steps, others;
+  require(wo_steady_unroll(first, passes, &steps, ret_passes) == WO_OK);
+  if (!other) return steps;
+  require(wo_steady_unroll(other, passes, &others, ret_passes) == WO_OK);
+  require(others.instances.count == steps.instances.count && others.requests.count == steps.requests.count);
+  for (size_t i = 0; i < steps.instances.count; i++) {
     struct wo_instance *const instance = &steps.instances.items[i];
-    if (instance->birth != WO_NO_REQUEST && instance->birth >= ret_passes->begins[from])
-      instance->size_bytes = other->instances.items[origin[i]].size_bytes;
+    if (instance->birth == WO_NO_REQUEST || instance->birth < ret_passes->begins[from]) continue;
+    require(others.instances.items[i].birth == instance->birth);
+    instance->size_bytes = others.instances.items[i].size_bytes;
   }
-  free(origin);
+  wo_alloc_pattern_done(&others);
   return steps;
 }
 

@@ -50,8 +50,7 @@ static void expect_near(const struct prediction *prediction, const char *what, u
 static void forecast(const struct wo_shared_trace *trace, const struct wo_exponents *exponents, const struct wo_scale_spec *spec,
                      struct wo_forecast *ret_forecast) {
   struct wo_err err = {0};
-  struct wo_steady_options options = {
-      .settings = wo_alloc_settings_default(206), .torch = 206, .device = {.capacity_bytes = UINT64_MAX}};
+  struct wo_steady_options options = {.settings = wo_alloc_settings_default(206), .torch = 206};
   uint64_t last = 0;
   if (wo_forecast_run(&trace->pattern, exponents, spec, &options, ret_forecast, &err) != WO_OK) fail_msg("%s", err.message);
   for (enum wo_bound bound = 0; bound < WO_BOUND_COUNT_; bound++) {

@@ -9,6 +9,7 @@
 
 #include "cuda_replay/change/scale.h"
 #include "cuda_replay/change/transforms.h"
+#include "tests/support/replay/transform_names.h"
 
 static const struct {
   const char *text;
@@ -114,8 +115,8 @@ static void names_and_texts(void **state) {
   for (int i = 0; i < WO_SCALE_REASON_COUNT_; i++) assert_true(strlen(wo_scale_reason_text((enum wo_scale_reason)i)) > 0);
   assert_string_equal(wo_scale_axis_name(WO_AXIS_MICRO_BATCH), "micro_batch");
   assert_string_equal(wo_scale_axis_name(WO_AXIS_SEQ_LEN), "seq_len");
-  for (size_t i = 0; i < wo_transform_count(); i++) {
-    const struct wo_transform *row = wo_transform_at(i), *found;
+  for (size_t i = 0; i < WO_TRANSFORM_NAMES; i++) {
+    const struct wo_transform *row = wo_transform_named(i), *found;
     uint32_t amount;
     assert_true(strlen(row->summary) > 0 && strlen(row->assumption) > 0);
     assert_true(row->amount_min <= row->amount_max);

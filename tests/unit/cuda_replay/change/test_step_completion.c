@@ -16,6 +16,7 @@
 #include "tests/support/failing_alloc.h"
 #include "tests/support/replay/made_step.h"
 #include "tests/support/replay/pattern_valid.h"
+#include "tests/support/replay/transform_names.h"
 
 static const struct wo_made_shape shape = {.batch = 4, .length = 96, .hidden = 352, .heads = 5, .layers = 3, .vocabulary = 1003};
 
@@ -375,8 +376,8 @@ static void changes_apply_behind_it(void **state) {
   assert_true(wo_cut_peaks_of(&changed).allocated_bytes == wo_cut_peaks_of(&expected).allocated_bytes);
   wo_alloc_pattern_done(&changed);
   wo_change_basis_done(&basis);
-  for (size_t i = 0; i < wo_transform_count(); i++) {
-    const struct wo_transform *const transform = wo_transform_at(i);
+  for (size_t i = 0; i < WO_TRANSFORM_NAMES; i++) {
+    const struct wo_transform *const transform = wo_transform_named(i);
     const struct wo_transform_request request = {&made->high, &made->high_classes, transform->amount_min, WO_BOUND_HIGH};
     if (wo_transform_apply(transform, &request, &changed, &err) != WO_OK) continue;
     assert_true(wo_alloc_pattern_is_valid(&changed));

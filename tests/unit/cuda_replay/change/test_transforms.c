@@ -13,6 +13,7 @@
 #include "tests/support/failing_alloc.h"
 #include "tests/support/replay/made_step.h"
 #include "tests/support/replay/pattern_valid.h"
+#include "tests/support/replay/transform_names.h"
 
 static const struct wo_made_shape shape = {
     .batch = 2, .length = 64, .hidden = 128, .heads = 4, .layers = 6, .vocabulary = 100, .is_mixed = true, .is_in_place = true};
@@ -293,8 +294,8 @@ static void nothing_to_change_is_told(void **state) {
   struct wo_alloc_pattern pattern = {.recording = recording};
   struct wo_classes classes;
   assert_int_equal(wo_classify(&pattern, NULL, &classes), WO_OK);
-  for (size_t i = 0; i < wo_transform_count(); i++) {
-    const struct wo_transform *transform = wo_transform_at(i);
+  for (size_t i = 0; i < WO_TRANSFORM_NAMES; i++) {
+    const struct wo_transform *transform = wo_transform_named(i);
     struct wo_transform_request request = {&pattern, &classes, transform->amount_min, WO_BOUND_LIKELY};
     struct wo_alloc_pattern changed;
     struct wo_err err = {0};
@@ -309,8 +310,8 @@ static void memory_out_is_told(void **state) {
   (void)state;
   struct fixture fixture;
   fixture_make(&fixture);
-  for (size_t i = 0; i < wo_transform_count(); i++) {
-    const struct wo_transform *transform = wo_transform_at(i);
+  for (size_t i = 0; i < WO_TRANSFORM_NAMES; i++) {
+    const struct wo_transform *transform = wo_transform_named(i);
     struct wo_transform_request request = {&fixture.step.pattern, &fixture.classes, transform->amount_min, WO_BOUND_LIKELY};
     for (long n = 1;; n++) {
       struct wo_alloc_pattern changed;

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "cuda_replay/command/replay_args.h"
+#include "tests/support/replay/transform_names.h"
 
 static enum wo_status apply(struct wo_replay_args *args, const char *name, const char *value, struct wo_err *err) {
   *err = (struct wo_err){0};
@@ -187,8 +188,8 @@ static void test_help_names_all_transforms(void **state) {
   (void)state;
   const struct wo_option *option = wo_command_replay.options;
   while (strcmp(option->name, "transform") != 0) option++;
-  for (size_t i = 0; i < wo_transform_count(); i++) {
-    const char *const name = wo_transform_at(i)->name;
+  for (size_t i = 0; i < WO_TRANSFORM_NAMES; i++) {
+    const char *const name = wo_transform_named(i)->name;
     if (!strstr(option->help, name) || !strstr(option->choices, name)) fail_msg("--transform does not name %s", name);
   }
 }

@@ -140,7 +140,7 @@ static void test_figures(void **state) {
   assert_int_equal(wo_replay_make(recording, &recording->traces.items[0], WO_VIEW("x"), &args, &report, &err), WO_OK);
   assert_int_equal(report.capacity.from, WO_CAPACITY_OOM_ENTRY);
   assert_true(report.capacity.bytes == UINT64_C(8) << 30);
-  assert_true(report.has_recorded && report.recorded.oom_entry == 238);
+  assert_true(report.has_recorded && report.recorded.outcome.oom_entry == 238);
   assert_true(report.has_baseline && report.baseline.oom_count == report.baseline.run_count);
   assert_int_equal(report.whatif.run_count, 2 + WO_WHATIF_SHUFFLES);
   assert_int_equal(report.whatif.oom_count, 0);
@@ -357,11 +357,11 @@ static void test_state_only(void **state) {
   struct wo_text out = {0}, errors = {0};
   size_t len = 0;
   static const struct wo_given questions[] = {{WO_VIEW("check"), {NULL, 0}},
-                                                      {WO_VIEW("sweep"), {NULL, 0}},
-                                                      {WO_VIEW("at"), WO_VIEW("0")},
-                                                      {WO_VIEW("capacity"), WO_VIEW("80GiB")},
-                                                      {WO_VIEW("set"), WO_VIEW("expandable_segments:True")},
-                                                      {WO_VIEW("transform"), WO_VIEW("shard=8")}};
+                                              {WO_VIEW("sweep"), {NULL, 0}},
+                                              {WO_VIEW("at"), WO_VIEW("0")},
+                                              {WO_VIEW("capacity"), WO_VIEW("80GiB")},
+                                              {WO_VIEW("set"), WO_VIEW("expandable_segments:True")},
+                                              {WO_VIEW("transform"), WO_VIEW("shard=8")}};
   assert_int_equal(run(paths, 1, NULL, 0, &out, &errors), WO_EXIT_FINE);
   assert_false(wo_view_has((struct wo_view){out.ptr, out.len}, "cannot be answered"));
   for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
@@ -463,8 +463,7 @@ static void test_corpus(void **state) {
     if (exit != WO_EXIT_FINE && exit != WO_EXIT_NOT_PROVEN) fail_msg("%s: %.*s", path, (int)out.len, out.ptr);
     assert_true(exit != WO_EXIT_NOT_PROVEN || wo_view_has((struct wo_view){out.ptr, out.len}, "state only"));
     if (exit == WO_EXIT_FINE) reproduced++;
-    const struct wo_given wishes[] = {{WO_VIEW("set"), WO_VIEW("max_split_size_mb:128")},
-                                              {WO_VIEW("capacity"), WO_VIEW("1TiB")}};
+    const struct wo_given wishes[] = {{WO_VIEW("set"), WO_VIEW("max_split_size_mb:128")}, {WO_VIEW("capacity"), WO_VIEW("1TiB")}};
     out.len = 0;
     assert_int_equal(run(paths, 1, wishes, 2, &out, &errors), exit);
     assert_int_equal(errors.len, 0);
@@ -480,7 +479,7 @@ int main(void) {
       cmocka_unit_test(test_verdicts),         cmocka_unit_test(test_refused_wishes), cmocka_unit_test(test_figures),
       cmocka_unit_test(test_state_at_the_end), cmocka_unit_test(test_capacity),       cmocka_unit_test(test_failing_allocations),
       cmocka_unit_test(test_several_files),    cmocka_unit_test(test_plot),           cmocka_unit_test(test_pair_of_recordings),
-      cmocka_unit_test(test_corpus),           cmocka_unit_test(test_state_only),    cmocka_unit_test(test_no_recording),
+      cmocka_unit_test(test_corpus),           cmocka_unit_test(test_state_only),     cmocka_unit_test(test_no_recording),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,8 +51,6 @@ static int teardown(void **state) {
 
 static struct wo_replay_case case_of(uint64_t reserved, uint64_t allocated, uint32_t runs, uint32_t ooms) {
   struct wo_replay_case result = {.settings = wo_alloc_settings_default(206),
-                                  .oom_entry = ooms > 0 ? 7 : WO_NO_ENTRY,
-                                  .peak_entry = 5,
                                   .run_count = runs,
                                   .oom_count = ooms,
                                   .reserved_lo_bytes = reserved,
@@ -60,7 +58,9 @@ static struct wo_replay_case case_of(uint64_t reserved, uint64_t allocated, uint
   result.outcome.peak.reserved_bytes = reserved;
   result.outcome.peak.allocated_bytes = result.outcome.peak.active_bytes = allocated;
   result.outcome.peak.requested_bytes = allocated;
+  result.outcome.peak.allocated_entry = 5;
   result.outcome.has_oom = ooms > 0;
+  result.outcome.oom_entry = ooms > 0 ? 7 : WO_NO_ENTRY;
   return result;
 }
 

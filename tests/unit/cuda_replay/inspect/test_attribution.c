@@ -184,9 +184,6 @@ static void tells_where_reserved_bytes_go(void **state) {
   assert_int_equal(use->pinned_free_bytes, 8 * SAMPLE_MIB);
   assert_int_equal(use->releasable_bytes, 2 * SAMPLE_MIB);
   assert_int_equal(use->largest_free_bytes, 8 * SAMPLE_MIB);
-  assert_int_equal(attribution.small_use.releasable_bytes, 2 * SAMPLE_MIB);
-  assert_int_equal(attribution.small_use.largest_free_bytes, 2 * SAMPLE_MIB);
-  assert_int_equal(attribution.large_use.reserved_bytes, 20 * SAMPLE_MIB);
   wo_attribution_done(&attribution);
   wo_segment_map_done(&map);
   memory_sample_done(&sample);
@@ -277,10 +274,7 @@ static void random_maps_add_up(void **state) {
     assert_int_equal(wo_attribution_make(&sample.pattern, &memory.map, &a), WO_OK);
     assert_int_equal(wo_pins_find(&sample.pattern, &memory.map, &pins), WO_OK);
     assert_use_adds_up(&a.use);
-    assert_use_adds_up(&a.small_use);
-    assert_use_adds_up(&a.large_use);
     assert_int_equal(a.use.reserved_bytes, memory.map.reserved_bytes);
-    assert_int_equal(a.use.reserved_bytes, a.small_use.reserved_bytes + a.large_use.reserved_bytes);
     assert_int_equal(a.total.block_bytes, a.use.live_bytes + a.use.slack_bytes);
     assert_int_equal(a.total.requested_bytes, a.use.live_bytes);
     assert_int_equal(a.total.block_bytes, memory.moment_at.bytes + a.use.pending_bytes);

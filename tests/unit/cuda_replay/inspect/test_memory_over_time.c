@@ -101,9 +101,7 @@ static void begins_with_a_start_state(void **state) {
                                         {4 * SAMPLE_MIB, 0, WO_BLOCK_FREE},
                                         {8 * SAMPLE_MIB, 7 * SAMPLE_MIB, WO_BLOCK_ALLOCATED}};
   uint32_t counts[] = {3};
-  uint32_t stacks[] = {WO_NO_STACK, WO_NO_STACK, WO_NO_STACK};
-  const struct wo_start start = {
-      .segments = {&segment, 1, 1}, .blocks = {blocks, 3, 3}, .block_counts = {counts, 1, 1}, .stacks = {stacks, 3, 3}};
+  const struct wo_start start = {.segments = {&segment, 1, 1}, .blocks = {blocks, 3, 3}, .block_counts = {counts, 1, 1}};
   for (int with_requests = 0; with_requests < 2; with_requests++) {
     struct memory_sample sample;
     struct wo_memory_over_time memory;

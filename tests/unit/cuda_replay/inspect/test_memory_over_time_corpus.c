@@ -7,8 +7,7 @@
 #include <cmocka.h>
 
 #include "cuda_replay/inspect/pins.h"
-#include "cuda_replay/plot/plot_svg.h"
-#include "cuda_replay/plot/plot_term.h"
+#include "cuda_replay/plot/plot.h"
 #include "cuda_replay/recording/open/trace_open.h"
 #include "tests/support/replay/memory_over_time_sample.h"
 #include "tests/support/files.h"
@@ -79,7 +78,7 @@ static bool explain(const char *path) {
   const struct wo_trace *const trace = &recording->traces.items[0];
   const uint16_t torch = recording->torch_to ? recording->torch_to : WO_TORCH_DEFAULT;
   const bool is_whole = wo_alloc_pattern_make(recording, trace, &pattern, NULL) == WO_OK &&
-                        wo_start_rebuild(recording, trace, &recording->settings, torch, &start, NULL) == WO_OK;
+                        wo_start_rebuild(recording, trace, &recording->settings, &start, NULL) == WO_OK;
   if (is_whole) {
     struct fresh fresh = {.start = &start};
     const struct wo_memory_devices devices = {&fresh, fresh_device, {0}};

@@ -20,16 +20,16 @@ static void axes_have_round_steps(void **state) {
     const char *unit;
     const char *label; /* of the first step */
   } rows[] = {
-      {0, 5, 0.01 * 1024, "KiB", "0.01"},
-      {1000.0 * SAMPLE_KIB, 5, 200.0 * SAMPLE_KIB, "KiB", "200"},
-      {1.8 * SAMPLE_GIB, 5, 0.5 * SAMPLE_GIB, "GiB", "0.5"},
-      {22.0 * SAMPLE_GIB, 7, 5.0 * SAMPLE_GIB, "GiB", "5"},
-      {63.0 * SAMPLE_GIB, 7, 10.0 * SAMPLE_GIB, "GiB", "10"},
-      {80.0 * SAMPLE_GIB, 4, 20.0 * SAMPLE_GIB, "GiB", "20"},
-      {3000.0 * SAMPLE_GIB, 4, 1024.0 * SAMPLE_GIB, "TiB", "1"},
-      {1e18, 1, 1e6 * 1024 * SAMPLE_GIB, "TiB", "1,000,000"},
+      {0, 5, 0.01 * 1024, "KiB", "0.01 KiB"},
+      {1000.0 * SAMPLE_KIB, 5, 200.0 * SAMPLE_KIB, "KiB", "200 KiB"},
+      {1.8 * SAMPLE_GIB, 5, 0.5 * SAMPLE_GIB, "GiB", "0.5 GiB"},
+      {22.0 * SAMPLE_GIB, 7, 5.0 * SAMPLE_GIB, "GiB", "5 GiB"},
+      {63.0 * SAMPLE_GIB, 7, 10.0 * SAMPLE_GIB, "GiB", "10 GiB"},
+      {80.0 * SAMPLE_GIB, 4, 20.0 * SAMPLE_GIB, "GiB", "20 GiB"},
+      {3000.0 * SAMPLE_GIB, 4, 1024.0 * SAMPLE_GIB, "TiB", "1 TiB"},
+      {1e18, 1, 1e6 * 1024 * SAMPLE_GIB, "TiB", "1,000,000 TiB"},
   };
-  char label[32];
+  char label[48];
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const struct wo_plot_axis axis = wo_plot_axis_bytes(rows[i].most, rows[i].ticks);
     if (axis.step != rows[i].step) fail_msg("row %zu: step %f", i, axis.step);
@@ -41,7 +41,7 @@ static void axes_have_round_steps(void **state) {
 
 static void axes_of_time_and_counts(void **state) {
   (void)state;
-  char label[32];
+  char label[48];
   struct wo_plot_axis axis = wo_plot_axis_us(450e3, 12);
   assert_string_equal(axis.unit, "ms");
   assert_true(axis.step == 50e3);

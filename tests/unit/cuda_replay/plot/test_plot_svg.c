@@ -1,5 +1,5 @@
 /* The SVG plot: well-formed whatever the names, stable, bounded, right with and without classes, failures and stacks. */
-#include "cuda_replay/plot/plot_svg.h"
+#include "cuda_replay/plot/plot.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The terminal chart: at most 16 lines of the width asked for, in either set of characters, whatever the run. */
-#include "cuda_replay/plot/plot_term.h"
+#include "cuda_replay/plot/plot.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -62,11 +62,11 @@ static bool has_published(void) {
   return false;
 }
 
-static void assert_start_is(const struct wo_recording *recording, uint16_t torch, const struct published *known) {
+static void assert_start_is(const struct wo_recording *recording, const struct published *known) {
   struct wo_start start;
   uint64_t live = 0, reserved = 0, allocated = 0;
-  assert_int_equal(
-      wo_start_rebuild(recording, &recording->traces.items[0], &recording->settings, torch, &start, &(struct wo_err){0}), WO_OK);
+  assert_int_equal(wo_start_rebuild(recording, &recording->traces.items[0], &recording->settings, &start, &(struct wo_err){0}),
+                   WO_OK);
   for (size_t i = 0; i < start.segments.count; i++) reserved += start.segments.items[i].size_bytes;
   for (size_t i = 0; i < start.blocks.count; i++) {
     live += start.blocks.items[i].state != WO_BLOCK_FREE;
@@ -94,7 +94,7 @@ static void published_recordings_agree(void **state) {
     assert_int_equal(check.segment_events_equal, known->segment_events);
     assert_true(check.final_layout_equal);
     assert_int_equal(check.entries_compared, recording->traces.items[0].entries.count);
-    assert_start_is(recording, check.torch, known);
+    assert_start_is(recording, known);
     assert_int_equal(check.peak_reserved_bytes, known->peak_reserved);
     assert_int_equal(check.peak_allocated_bytes, known->peak_allocated);
     assert_int_equal(check.strangers + check.open_blocks, 0);

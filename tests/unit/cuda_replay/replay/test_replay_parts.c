@@ -98,8 +98,7 @@ static struct wo_start start_of(struct wo_recording *recording) {
   struct wo_start start;
   struct wo_err err = {0};
   assert_true(wo_recording_is_valid(recording));
-  if (wo_start_rebuild(recording, trace_of(recording), &recording->settings, 206, &start, &err) != WO_OK)
-    fail_msg("%s", err.message);
+  if (wo_start_rebuild(recording, trace_of(recording), &recording->settings, &start, &err) != WO_OK) fail_msg("%s", err.message);
   return start;
 }
 
@@ -164,7 +163,7 @@ static void start_fills_segments(void **state) {
   assert_int_equal(start.blocks.items[0].size_bytes, 10 * MIB);
   assert_int_equal(start.blocks.items[1].state, WO_BLOCK_ALLOCATED);
   assert_int_equal(start.blocks.items[1].requested_bytes, 30 * MIB);
-  assert_int_equal(start.ambiguous_count, 0);
+  assert_int_equal(start.open.count, 0);
   wo_start_done(&start);
   wo_recording_free(recording);
 }
@@ -196,7 +195,7 @@ static void slack_is_found_ahead_or_left_open(void **state) {
     add_segment(recording, LARGE, 20 * MIB, false);
     add_block(recording, 20 * MIB, 0);
     struct wo_start start = start_of(recording);
-    assert_int_equal(start.ambiguous_count, !is_told);
+    assert_int_equal(start.open.count, !is_told);
     assert_int_equal(start.blocks.items[0].size_bytes, is_told ? 5 * MIB + MIB / 2 : 5 * MIB);
     if (!is_told) {
       assert_int_equal(start.open.items[0].min_bytes, 5 * MIB);
@@ -275,7 +274,7 @@ static void contradictions_name_their_entry(void **state) {
     add_block(recording, 20 * MIB, 0);
     struct wo_start start;
     struct wo_err err = {0};
-    assert_int_equal(wo_start_rebuild(recording, trace_of(recording), &recording->settings, 206, &start, &err), WO_E_RANGE);
+    assert_int_equal(wo_start_rebuild(recording, trace_of(recording), &recording->settings, &start, &err), WO_E_RANGE);
     assert_int_equal(err.offset, rows[i].entry);
     if (!strstr(err.message, rows[i].word)) fail_msg("row %zu: '%s' is not in: %s", i, rows[i].word, err.message);
     wo_start_done(&start);
@@ -294,7 +293,7 @@ static void without_segments_only_an_empty_start(void **state) {
   wo_start_done(&start);
   add_free(recording, SMALL, 512);
   struct wo_err err = {0};
-  assert_int_equal(wo_start_rebuild(recording, trace_of(recording), &recording->settings, 206, &start, &err), WO_E_RANGE);
+  assert_int_equal(wo_start_rebuild(recording, trace_of(recording), &recording->settings, &start, &err), WO_E_RANGE);
   assert_int_equal(err.offset, 3);
   wo_recording_free(recording);
 }
@@ -536,7 +535,7 @@ static enum wo_status everything(const struct wo_recording *recording) {
   struct wo_alloc_pattern pattern;
   struct wo_err err = {0};
   const struct wo_trace *const trace = &recording->traces.items[0];
-  enum wo_status status = wo_start_rebuild(recording, trace, &recording->settings, 206, &start, &err);
+  enum wo_status status = wo_start_rebuild(recording, trace, &recording->settings, &start, &err);
   const enum wo_status made = wo_alloc_pattern_make(recording, trace, &pattern, &err);
   if (status == WO_OK) status = made;
   wo_start_done(&start);

@@ -172,9 +172,9 @@ static void assert_run(const struct wo_verify_gpu_run *run, const struct wo_veri
                        bool fails) {
   assert_ptr_equal(run->row, row);
   assert_int_equal(run->capacity_bytes, capacity_bytes);
-  assert_true(run->reserved_bytes > 0 && run->reserved_bytes <= capacity_bytes);
-  assert_true(run->calls > 0 && run->segment_events > 0);
-  assert_int_equal(run->failed_requests > 0, fails);
+  assert_true(run->outcome.peak.reserved_bytes > 0 && run->outcome.peak.reserved_bytes <= capacity_bytes);
+  assert_true(run->calls > 0 && run->outcome.segment_events > 0);
+  assert_int_equal(run->outcome.has_oom, fails);
   assert_true(run->agrees);
   assert_int_equal(run->difference.len, 0);
 }
@@ -560,7 +560,7 @@ static void test_failure_depends_on_addresses(void **state) {
       run(&bench);
       assert_int_equal(bench.verify.verdict, WO_VERIFY_UNCONFIRMED);
       assert_true(bench.verify.gpu.runs[0].agrees);
-      assert_int_equal(bench.verify.gpu.runs[0].failed_requests, 0);
+      assert_int_equal(bench.verify.gpu.runs[0].outcome.oom_count, 0);
       wo_verify_text(&bench.verify, (struct wo_text_style){.width = 200}, &text);
       assert_non_null(strstr(text.ptr, "not confirmed on GPU 0: it fits there as it is"));
       wo_text_done(&text);
@@ -590,7 +590,7 @@ static void test_fix_depends_on_addresses(void **state) {
       assert_int_equal(bench.verify.verdict, WO_VERIFY_UNCONFIRMED);
       assert_int_equal(gpu->run_count, 3);
       assert_true(gpu->runs[2].agrees);
-      assert_true(gpu->runs[2].failed_requests > 0);
+      assert_true(gpu->runs[2].outcome.oom_count > 0);
       assert_non_null(
           strstr(wo_verify_row_of(&bench.verify, 0)->result.why, "a request fails at the addresses that its driver gives"));
       wo_verify_done(&bench.verify);

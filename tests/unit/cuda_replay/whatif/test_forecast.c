@@ -15,8 +15,7 @@ static const struct wo_made_shape shape = {
     .batch = 4, .length = 256, .hidden = 320, .heads = 5, .layers = 3, .vocabulary = 1000, .is_mixed = true};
 
 static struct wo_steady_options plain(void) {
-  return (struct wo_steady_options){
-      .settings = wo_alloc_settings_default(206), .torch = 206, .device = {.capacity_bytes = UINT64_MAX}};
+  return (struct wo_steady_options){.settings = wo_alloc_settings_default(206), .torch = 206};
 }
 
 static enum wo_status forecast(const struct wo_made_shape *made, const struct wo_scale_spec *spec,
