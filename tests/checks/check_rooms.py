@@ -191,22 +191,22 @@ def check_views(source, rooms, build, compiler):
 
 def symbols(source, rooms, build):
     """({symbol: file that defines it}, {file: symbols that it needs}), files relative to the source folder."""
-    defined, needed = {}, {}
+    defined, needed, names = {}, {}, {}
     for room in rooms.values():
         folder = build / room.name.split("/")[0] / "CMakeFiles" / ("room_" + room.name.replace("/", "_") + ".dir")
         for path in (path for path in room.files if path.suffix == ".c"):
-            name = str(path.relative_to(source))
             found = list(folder.glob("**/" + path.name + ".o"))
-            if len(found) != 1:
-                continue
-            listing = subprocess.run(["nm", found[0]], text=True, capture_output=True, check=True).stdout
-            for line in listing.splitlines():
-                kind, symbol = line.split()[-2:]
-                symbol = symbol.partition("@")[0]
-                if kind in "TDRBVWC":
-                    defined[symbol] = name
-                elif kind == "U":
-                    needed.setdefault(name, set()).add(symbol)
+            if len(found) == 1:
+                names[str(found[0])] = str(path.relative_to(source))
+    listing = subprocess.run(["nm", "--print-file-name", *names], text=True, capture_output=True, check=True).stdout if names else ""
+    for line in listing.splitlines():
+        path, _, row = line.partition(":")
+        kind, symbol = row.split()[-2:]
+        symbol = symbol.partition("@")[0]
+        if kind in "TDRBVWC":
+            defined[symbol] = names[path]
+        elif kind == "U":
+            needed.setdefault(names[path], set()).add(symbol)
     return defined, needed
 
 

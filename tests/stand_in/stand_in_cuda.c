@@ -33,7 +33,7 @@
 
 enum { NOT_INITIALIZED = 3, INVALID_CONTEXT = 201, CONTEXT_IS_DESTROYED = 709 };
 
-enum { SLOTS = 1 << 20, THINGS_MAX = SLOTS / 4 * 3, RANGES_MAX = 1 << 12 };
+enum { SLOTS = 1 << 18, THINGS_MAX = SLOTS / 4 * 3, RANGES_MAX = 1 << 12 };
 
 /* A segment, a handle, a mapping or a page that is mapped; size 0: an empty slot. */
 struct thing {

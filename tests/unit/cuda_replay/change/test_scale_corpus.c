@@ -10,7 +10,7 @@
 #include "cuda_replay/whatif/forecast.h"
 #include "cuda_replay/classes/iterations.h"
 #include "cuda_replay/change/scale_from_two.h"
-#include "tests/support/replay/shared_traces.h"
+#include "tests/support/recording/shared_traces.h"
 
 /* A recording, what is asked of it, and the real figures of the run that it predicts (its own where nothing is scaled). Bounds in
  * percent: of one recording, and with the other run given as `pair`. */

@@ -10,7 +10,7 @@
 
 #include "cuda_replay/change/step_completion.h"
 #include "tests/support/replay/cut_steps.h"
-#include "tests/support/replay/shared_traces.h"
+#include "tests/support/recording/shared_traces.h"
 
 enum { CUTS = 24 };
 

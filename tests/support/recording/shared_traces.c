@@ -1,5 +1,5 @@
 /* Finds the folder from the tree's own place, never from the working directory. */
-#include "tests/support/replay/shared_traces.h"
+#include "tests/support/recording/shared_traces.h"
 
 #include <stdio.h>
 #include <stdlib.h>
