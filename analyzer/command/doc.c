@@ -28,7 +28,7 @@ static size_t measure_expression(struct wo_view text) {
 }
 
 static bool is_name_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  return wo_is_word(c) || c == '.';
 }
 
 /* The length of a prefix that is left out, if a name starts here; 0 for none. */

@@ -66,10 +66,7 @@ void wo_job_expect(struct wo_job *job, const char *const *paths, size_t count) {
 /* NULL beyond the limit of files, or without memory. Names of files can contain any bytes; they are cleaned because they are
  * printed on terminals and in JSON. */
 static struct wo_job_input *add_input(struct wo_job *job, const char *path) {
-  struct {
-    struct wo_job_input *items;
-    size_t count, capacity;
-  } rows = {job->inputs, job->input_count, job->input_capacity};
+  WO_VEC(struct wo_job_input) rows = {job->inputs, job->input_count, job->input_capacity};
   if (!WO_VEC_RESERVE(&rows, 1, WO_LIMIT_INPUT_FILES)) return NULL;
   job->inputs = rows.items;
   job->input_capacity = rows.capacity;

@@ -46,6 +46,7 @@ enum wo_status wo_scale_parse(struct wo_view text, struct wo_scale_spec *ret_spe
 enum wo_scale_reason {
 #define WO_SCALE_REASON(id, text) WO_SCALE_REASON_##id,
 #include "cuda_replay/change/scale_reasons.def"
+#include "parsers/base/vec.h"
 #undef WO_SCALE_REASON
   WO_SCALE_REASON_COUNT_
 };
@@ -61,10 +62,7 @@ struct wo_exponent {
 };
 
 struct wo_exponents {
-  struct {
-    struct wo_exponent *items; /* one for each instance */
-    size_t count, capacity;
-  } list;
+  WO_VEC(struct wo_exponent) list; /* one for each instance */
   /* Bytes of all allocations that an activation rule matched, and of those that the named axis divides: if few are divisible, the
    * recorded value is wrong (padding, packing, a wrong number). */
   uint64_t activation_bytes;

@@ -21,12 +21,9 @@ enum evidence { EVIDENCE_SCORES = 1 << 0, EVIDENCE_MASK = 1 << 1, EVIDENCE_WEAK 
 
 struct squares {
   struct wo__scaling *work;
-  uint32_t *parent;  /* union-find over instances */
-  uint8_t *evidence; /* of the component, at its root */
-  struct {
-    uint32_t *items; /* the open forward instances, by birth */
-    size_t count, capacity;
-  } forward;
+  uint32_t *parent;           /* union-find over instances */
+  uint8_t *evidence;          /* of the component, at its root */
+  WO_VEC(uint32_t) forward;   /* the open forward instances, by birth */
   bool is_length_a_dimension; /* a parameter is as long as the sequence: reductions by that factor prove nothing */
 };
 

@@ -8,6 +8,7 @@
 
 #include "cuda_replay/inspect/segment_map.h"
 #include "cuda_replay/classes/user_frame.h"
+#include "parsers/base/vec.h"
 
 /* A number of blocks and their bytes. block_bytes >= requested_bytes; the difference is slack. */
 struct wo_share {
@@ -47,14 +48,8 @@ struct wo_segment_use {
 struct wo_attribution {
   struct wo_share total; /* all blocks in use */
   struct wo_share classes[WO_CLASS_COUNT_];
-  struct {
-    struct wo_attribution_stack *items; /* most block bytes first, then by stack index */
-    size_t count, capacity;
-  } stacks;
-  struct {
-    struct wo_attribution_site *items; /* most block bytes first, then by frame index */
-    size_t count, capacity;
-  } sites;
+  WO_VEC(struct wo_attribution_stack) stacks; /* most block bytes first, then by stack index */
+  WO_VEC(struct wo_attribution_site) sites;   /* most block bytes first, then by frame index */
   struct wo_segment_use use;
 };
 

@@ -15,6 +15,7 @@
 #include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/recording/trace.h"
 #include "parsers/base/status.h"
+#include "parsers/base/vec.h"
 
 /* The memory in segments of one stream and pool. It serves no other stream or pool. */
 struct wo_holdings_place {
@@ -29,17 +30,14 @@ struct wo_holdings_place {
 struct wo_holdings {
   struct wo_alloc_pattern pattern; /* one instance for each block in use, none of which is born or dies */
   uint64_t segment_count;
-  uint64_t block_count;        /* in use */
-  bool knows_requested;        /* blocks have their requested bytes: torch 2.0 and later */
-  uint64_t releasable_bytes;   /* bytes that torch.cuda.empty_cache() gives back: free units outside private pools */
-  uint64_t private_idle_bytes; /* free units of private pools: kept for as long as their graph or pool lives */
-  bool has_oom;                /* the snapshot was taken immediately after a refused request */
-  uint64_t oom_bytes;          /* its bytes, rounded */
-  uint64_t oom_free_bytes;     /* bytes that the driver had left then */
-  struct {
-    struct wo_holdings_place *items; /* most reserved bytes first, then by stream and pool */
-    size_t count, capacity;
-  } places;
+  uint64_t block_count;                    /* in use */
+  bool knows_requested;                    /* blocks have their requested bytes: torch 2.0 and later */
+  uint64_t releasable_bytes;               /* bytes that torch.cuda.empty_cache() gives back: free units outside private pools */
+  uint64_t private_idle_bytes;             /* free units of private pools: kept for as long as their graph or pool lives */
+  bool has_oom;                            /* the snapshot was taken immediately after a refused request */
+  uint64_t oom_bytes;                      /* its bytes, rounded */
+  uint64_t oom_free_bytes;                 /* bytes that the driver had left then */
+  WO_VEC(struct wo_holdings_place) places; /* most reserved bytes first, then by stream and pool */
 };
 
 /* Makes the holdings of a trace that has segments, and memory over time without steps that holds their segment map

@@ -21,12 +21,9 @@ struct wo_memory_recorder {
   uint64_t address;
   uint64_t allocated_bytes; /* after the last step */
   uint64_t class_bytes[WO_CLASS_COUNT_];
-  size_t start_seen;  /* allocations of the live set that the events have shown */
-  uint64_t *is_alive; /* a bit for each instance: in use when the map is taken. NULL without a map */
-  struct {
-    struct wo_map_place *items; /* in the order of their births */
-    size_t count, capacity;
-  } places;
+  size_t start_seen;                  /* allocations of the live set that the events have shown */
+  uint64_t *is_alive;                 /* a bit for each instance: in use when the map is taken. NULL without a map */
+  WO_VEC(struct wo_map_place) places; /* in the order of their births */
 };
 
 /* The values after a step. */

@@ -13,6 +13,7 @@
 #include "cuda_replay/inspect/segment_map.h"
 #include "cuda_replay/classes/user_frame.h"
 #include "parsers/base/text.h"
+#include "parsers/base/vec.h"
 
 /* A unit is pinned if at least this share of it is free. */
 enum { WO_PIN_FREE_PCT = 75 };
@@ -43,13 +44,10 @@ struct wo_pin {
 };
 
 struct wo_pins {
-  struct {
-    struct wo_pin *items; /* most free bytes first, then by address */
-    size_t count, capacity;
-  } pins;
-  uint64_t free_bytes;   /* sum */
-  uint64_t held_bytes;   /* sum: parts of blocks inside pinned units */
-  uint64_t holder_count; /* all blocks, each counted once */
+  WO_VEC(struct wo_pin) pins; /* most free bytes first, then by address */
+  uint64_t free_bytes;        /* sum */
+  uint64_t held_bytes;        /* sum: parts of blocks inside pinned units */
+  uint64_t holder_count;      /* all blocks, each counted once */
 };
 
 /* Finds the pins of a map. WO_E_NOMEM: *ret is empty. */

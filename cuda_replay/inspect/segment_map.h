@@ -11,6 +11,7 @@
 
 #include "cuda_replay/allocator/allocator.h"
 #include "cuda_replay/pattern/alloc_pattern.h"
+#include "parsers/base/vec.h"
 
 #define WO_NO_INSTANCE UINT32_MAX
 
@@ -37,15 +38,9 @@ struct wo_map_block {
 struct wo_segment_map {
   uint32_t request; /* taken after this request; WO_NO_REQUEST: at the start */
   uint64_t reserved_bytes;
-  uint64_t large_page_bytes; /* page of expandable runs of the large pool */
-  struct {
-    struct wo_map_segment *items; /* by rising address */
-    size_t count, capacity;
-  } segments;
-  struct {
-    struct wo_map_block *items;
-    size_t count, capacity;
-  } blocks;
+  uint64_t large_page_bytes;              /* page of expandable runs of the large pool */
+  WO_VEC(struct wo_map_segment) segments; /* by rising address */
+  WO_VEC(struct wo_map_block) blocks;
 };
 
 /* Copies the allocator's segments to an empty map ({0}). Instances are WO_NO_INSTANCE. WO_E_NOMEM: the map is empty then. */

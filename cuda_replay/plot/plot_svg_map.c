@@ -48,14 +48,8 @@ struct row {
 struct packing {
   const struct wo_segment_map *map;
   uint64_t row_bytes;
-  struct {
-    struct piece *items;
-    size_t count, capacity;
-  } pieces;
-  struct {
-    struct row *items;
-    size_t count, capacity;
-  } rows;
+  WO_VEC(struct piece) pieces;
+  WO_VEC(struct row) rows;
 };
 
 /* ---- Packing ---- */

@@ -19,17 +19,11 @@ struct run {
   struct wo_err *err;
   struct wo_allocator *allocator;
   const struct wo_allocator_stats *stats;
-  wo_block_id *blocks; /* of each instance; WO_NO_BLOCK if it has none */
-  bool *is_held;       /* of each private pool: whether it has a user */
-  struct {
-    uint32_t *items; /* deferred instances; those that have completed since then have no block */
-    size_t count, capacity;
-  } deferred;
+  wo_block_id *blocks;       /* of each instance; WO_NO_BLOCK if it has none */
+  bool *is_held;             /* of each private pool: whether it has a user */
+  WO_VEC(uint32_t) deferred; /* deferred instances; those that have completed since then have no block */
   size_t deferred_live;
-  struct {
-    struct pool_in_use *items; /* begun and not ended, as the pattern says */
-    size_t count, capacity;
-  } pools;
+  WO_VEC(struct pool_in_use) pools; /* begun and not ended, as the pattern says */
 };
 
 /* ---- Failures ---- */
@@ -72,10 +66,7 @@ static int compare_ids(const void *a, const void *b) {
 
 /* Blocks that are pending, by their numbers. */
 struct pending {
-  struct {
-    wo_block_id *items;
-    size_t count, capacity;
-  } ids;
+  WO_VEC(wo_block_id) ids;
   bool has_failed;
 };
 

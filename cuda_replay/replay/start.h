@@ -11,6 +11,7 @@
 
 #include "cuda_replay/allocator/allocator.h"
 #include "cuda_replay/recording/trace.h"
+#include "parsers/base/vec.h"
 
 /* A block whose size stayed open: from min_bytes to max_bytes in steps of 512; the rest belongs to the free block after it. The
  * start holds min_bytes until wo_start_resize changes it. */
@@ -33,22 +34,10 @@ struct wo_strangers {
 
 /* A start state: segments with their blocks, as wo_allocator_place takes them. */
 struct wo_start {
-  struct {
-    struct wo_allocator_segment *items; /* by rising address */
-    size_t count, capacity;
-  } segments;
-  struct {
-    struct wo_allocator_block *items; /* of all segments, in order */
-    size_t count, capacity;
-  } blocks;
-  struct {
-    uint32_t *items; /* number of blocks of each segment */
-    size_t count, capacity;
-  } block_counts;
-  struct {
-    struct wo_start_open *items; /* by rising address */
-    size_t count, capacity;
-  } open;
+  WO_VEC(struct wo_allocator_segment) segments; /* by rising address */
+  WO_VEC(struct wo_allocator_block) blocks;     /* of all segments, in order */
+  WO_VEC(uint32_t) block_counts;                /* number of blocks of each segment */
+  WO_VEC(struct wo_start_open) open;            /* by rising address */
   struct wo_strangers strangers;
 };
 

@@ -12,6 +12,7 @@
 #include "cuda_replay/collections/address_map.h"
 #include "cuda_replay/recording/trace.h"
 #include "cuda_replay/replay/start.h"
+#include "parsers/base/vec.h"
 
 /* A live block at the present place of the pass. */
 struct wo__backwards_block {
@@ -45,14 +46,8 @@ struct wo__backwards {
   struct wo_err *err;
   size_t index;                      /* of the entry that is undone */
   bool has_requested, has_completed; /* kinds of frees: skip_actions may have left out one, and the other replaces it */
-  struct {
-    struct wo__backwards_block *items;
-    size_t count, capacity;
-  } blocks;
-  struct {
-    struct wo__backwards_segment *items;
-    size_t count, capacity;
-  } segments;
+  WO_VEC(struct wo__backwards_block) blocks;
+  WO_VEC(struct wo__backwards_segment) segments;
   struct wo__slots free_blocks, free_segments;
   struct wo_address_map block_at;   /* address -> blocks */
   struct wo_address_map segment_at; /* address -> segments */

@@ -1,6 +1,6 @@
-/* Status names and error objects.
+/* Status texts and error objects.
  *
- * Owns the two tables made from WO_STATUS_MAP and the filling of struct wo_err. Never allocates and never prints: an error is a
+ * Owns the table made from WO_STATUS_MAP and the filling of struct wo_err. Never allocates and never prints: an error is a
  * value that travels up to the program's main function. */
 #include "parsers/base/status.h"
 
@@ -10,31 +10,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STATUS_NAME(code, name, text) [code] = (name),
-#define STATUS_TEXT(code, name, text) [code] = (text),
-/* Indexed by code. A code that the list left out would leave a NULL behind, but codes and tables
- * are made from the same list. */
-static const char *const status_names[] = {WO_STATUS_MAP(STATUS_NAME)};
+#define STATUS_TEXT(code, text) [code] = (text),
 static const char *const status_texts[] = {WO_STATUS_MAP(STATUS_TEXT)};
-#undef STATUS_NAME
 #undef STATUS_TEXT
-
-_Static_assert(sizeof status_names / sizeof status_names[0] == WO_STATUS_COUNT_, "one name per status");
 
 /* Stands in front of what is left of a file name that does not fit. */
 static const char cut_mark[] = "...";
 
 /* An enum may hold any integer at run time, so the index is checked as an unsigned number. */
-static bool is_known(enum wo_status status) {
-  return (unsigned)status < (unsigned)WO_STATUS_COUNT_;
-}
-
-const char *wo_status_name(enum wo_status status) {
-  return is_known(status) ? status_names[status] : "?";
-}
-
 const char *wo_status_text(enum wo_status status) {
-  return is_known(status) ? status_texts[status] : "?";
+  return (unsigned)status < (unsigned)WO_STATUS_COUNT_ ? status_texts[status] : "?";
 }
 
 /* The place is cleared, or it would be that of an earlier error. A message that is too long is cut: it is for people. */

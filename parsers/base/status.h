@@ -8,21 +8,21 @@
 
 #include <stdint.h>
 
-/* One row per result: enumerator, short name, text for people. Numbers are never reused. */
+/* One row per result: enumerator, text for people. Numbers are never reused. */
 #define WO_STATUS_MAP(X)                                                                                                         \
-  X(WO_OK, "ok", "no error")                                                                                                     \
-  X(WO_E_NOMEM, "nomem", "out of memory in whyoom itself")                                                                       \
-  X(WO_E_IO, "io", "cannot read or write")                                                                                       \
-  X(WO_E_KIND, "kind", "not a regular file")                                                                                     \
-  X(WO_E_SYNTAX, "syntax", "malformed input")                                                                                    \
-  X(WO_E_RANGE, "range", "value out of range")                                                                                   \
-  X(WO_E_LIMIT, "limit", "a limit was reached")                                                                                  \
-  X(WO_E_UNKNOWN, "unknown", "unknown name")                                                                                     \
-  X(WO_E_TYPE, "type", "wrong type or unit")                                                                                     \
-  X(WO_E_USAGE, "usage", "wrong usage")
+  X(WO_OK, "no error")                                                                                                           \
+  X(WO_E_NOMEM, "out of memory in whyoom itself")                                                                                \
+  X(WO_E_IO, "cannot read or write")                                                                                             \
+  X(WO_E_KIND, "not a regular file")                                                                                             \
+  X(WO_E_SYNTAX, "malformed input")                                                                                              \
+  X(WO_E_RANGE, "value out of range")                                                                                            \
+  X(WO_E_LIMIT, "a limit was reached")                                                                                           \
+  X(WO_E_UNKNOWN, "unknown name")                                                                                                \
+  X(WO_E_TYPE, "wrong type or unit")                                                                                             \
+  X(WO_E_USAGE, "wrong usage")
 
 enum wo_status {
-#define WO_STATUS_ENUM(code, name, text) code,
+#define WO_STATUS_ENUM(code, text) code,
   WO_STATUS_MAP(WO_STATUS_ENUM)
 #undef WO_STATUS_ENUM
       WO_STATUS_COUNT_
@@ -39,10 +39,7 @@ struct wo_err {
   char message[320];
 };
 
-/* The short name of a status ("limit"). Never NULL; "?" for a value outside the list. */
-const char *wo_status_name(enum wo_status status);
-
-/* The text for people of a status. Never NULL. */
+/* The text for people of a status. Never NULL; "?" for a value outside the list. */
 const char *wo_status_text(enum wo_status status);
 
 /* Fills *err (NULL allowed: then nothing is stored) with code and a printf-formatted message, clearing the place, and

@@ -6,6 +6,7 @@
 #define WO_RULE_JSON_H
 
 #include "parsers/base/status.h"
+#include "parsers/base/vec.h"
 #include "parsers/base/view.h"
 #include "rules/files/rule_file.h"
 #include "rules/files/tree.h"
@@ -16,11 +17,7 @@ struct wo_rule_json {
   struct wo_view text; /* a copy with comments blanked, owned */
   const struct wo_tree *root;
   struct wo_tree *owned_root; /* NULL when the tree was compiled in */
-  struct {
-    uint64_t *items;
-    size_t count;
-    size_t capacity;
-  } lines; /* of the rule objects: the root, or the elements of the root array */
+  WO_VEC(uint64_t) lines;     /* of the rule objects: the root, or the elements of the root array */
 };
 
 /* Reads a file. WO_E_SYNTAX with its place, WO_E_LIMIT, WO_E_NOMEM. *ret_json is to be released with wo_rule_json_done, on

@@ -15,11 +15,8 @@ bool wo_snapshot_sniff(struct wo_view front) {
   if ((unsigned char)front.ptr[0] == 0x80) return front.ptr[1] >= 2 && front.ptr[1] <= 5;
   /* Protocol 1 begins with an empty dict or list, protocol 0 with a mark before it. Both store it at once, unless an optimizer
    * removed the store because nothing refers to it. */
-  const char *const starts[] = {"}q", "]q", "(dp", "(lp", "}(", "](", "(dV", "(dS"};
-  for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
-    if (wo_view_starts(front, starts[i])) return true;
-  }
-  return false;
+  static const char *const starts[] = {"}q", "]q", "(dp", "(lp", "}(", "](", "(dV", "(dS"};
+  return WO_VIEW_ANY(front, wo_view_starts, starts);
 }
 
 /* ---- The outermost value ---- */

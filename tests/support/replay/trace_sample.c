@@ -51,7 +51,7 @@ void wo_sample_expect_refused(wo_trace_read_fn *read, const struct wo_sample_ref
     const enum wo_status status = wo_sample_read(read, wo_view_of(rows[i].text), i % 3, &recording, &err);
     const bool is_place = rows[i].line == 0 || err.line == rows[i].line;
     if (status != rows[i].status || !is_place || !strstr(err.message, rows[i].message))
-      fail_msg("row %zu: %s, line %u: %s", i, wo_status_name(status), (unsigned)err.line, err.message);
+      fail_msg("row %zu: %s, line %u: %s", i, wo_status_text(status), (unsigned)err.line, err.message);
     assert_null(recording);
   }
 }

@@ -95,7 +95,7 @@ static void refuses_hostile_states(void **state) {
   for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
     const struct refusal *const refusal = &refusals[i];
     const enum wo_status status = wo_allocator_place(rig.a, &refusal->segment, refusal->blocks, refusal->count, NULL);
-    if (status != WO_E_RANGE) fail_msg("%s: %s", refusal->what, wo_status_name(status));
+    if (status != WO_E_RANGE) fail_msg("%s: %s", refusal->what, wo_status_text(status));
     rig_check(&rig);
   }
   assert_memory_equal(&before, wo_allocator_stats(rig.a), sizeof before);

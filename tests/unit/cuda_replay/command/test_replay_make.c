@@ -241,7 +241,7 @@ static void fail_each_allocation(const char *name, const char *const *wishes, si
         wo_replay_json(&report, &text);
         wo_replay_report_done(&report);
       } else if (status != WO_E_NOMEM) {
-        fail_msg("%s, allocation %ld: %s: %s", wishes[i], n, wo_status_name(status), err.message);
+        fail_msg("%s, allocation %ld: %s: %s", wishes[i], n, wo_status_text(status), err.message);
       }
       wo_fail_alloc_off();
       is_done = !wo_fail_alloc_hit();

@@ -81,7 +81,7 @@ static void reads_and_shows(void **state) {
     const struct wo_alloc_settings before = settings;
     struct wo_err err = {0};
     const enum wo_status status = wo_alloc_settings_parse(wo_view_of(row->text), row->torch, &settings, &err);
-    if (status != row->status) fail_msg("%s: %s (%s)", row->text, wo_status_name(status), err.message);
+    if (status != row->status) fail_msg("%s: %s (%s)", row->text, wo_status_text(status), err.message);
     struct wo_text shown = {0};
     if (status == WO_OK) {
       wo_alloc_settings_show(&settings, row->torch, &shown);

@@ -115,7 +115,7 @@ static void test_errors(void **state) {
     struct wo_err err = {0};
     const enum wo_status status = wo_template_parse(&arena, wo_view_of(errors[i].text), &names, &template, &err);
     if (status != errors[i].status || err.column != errors[i].column || strcmp(err.message, errors[i].message) != 0) {
-      fail_msg("%s: %s at %u: %s", errors[i].text, wo_status_name(status), err.column, err.message);
+      fail_msg("%s: %s at %u: %s", errors[i].text, wo_status_text(status), err.column, err.message);
     }
     assert_int_equal(wo_template_parse(&arena, wo_view_of(errors[i].text), &names, &template, NULL), status);
     assert_null(template);

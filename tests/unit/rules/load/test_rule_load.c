@@ -289,7 +289,7 @@ static void test_errors_have_places(void **state) {
     const enum wo_status status = wo_pack_load(&file, 1, WO_LOAD_ALL, &pack, &err);
     if (status != errors[i].status || err.line != errors[i].line || err.column != errors[i].column ||
         strcmp(err.message, errors[i].message) != 0) {
-      fail_msg("%s\n-> %s %llu:%u: %s", errors[i].text, wo_status_name(status), (unsigned long long)err.line, err.column,
+      fail_msg("%s\n-> %s %llu:%u: %s", errors[i].text, wo_status_text(status), (unsigned long long)err.line, err.column,
                err.message);
     }
     assert_string_equal(err.file, "x.json");

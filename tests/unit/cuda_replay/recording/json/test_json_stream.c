@@ -47,7 +47,7 @@ static void tokens_of(struct wo_view text, size_t piece, bool ends_at_newline, s
     struct wo_json_token token;
     struct wo_err err = {0};
     if (wo_json_stream_next(&stream.json, &token, &err) != WO_OK) {
-      wo_text_add(out, " %s:%u:%u:%u: %s", wo_status_name(err.code), (unsigned)err.line, err.column, (unsigned)err.offset,
+      wo_text_add(out, " %s:%u:%u:%u: %s", wo_status_text(err.code), (unsigned)err.line, err.column, (unsigned)err.offset,
                   err.message);
       break;
     }
@@ -98,24 +98,24 @@ static const struct {
     {"{\"a\":{}", "{ k:a { } CUT"},
     {"\"ab", "CUT"},
     /* Wrong */
-    {"]", " syntax:1:1:0: is no JSON here: expected a value, found ']'"},
-    {"[}", "[ syntax:1:2:1: is no JSON here: expected a value, found '}'"},
-    {"{]", "{ syntax:1:2:1: is no JSON here: expected a key or '}', found ']'"},
-    {"{1:2}", "{ syntax:1:2:1: is no JSON here: expected a key or '}', found '1'"},
-    {"{\"a\"\n 1}", "{ syntax:2:2:6: is no JSON here: expected a colon, found '1'"},
-    {"{\"a\":}", "{ k:a syntax:1:6:5: is no JSON here: expected a value, found '}'"},
-    {"[1 2]", "[ n:1 syntax:1:4:3: is no JSON here: expected ',' or ']', found '2'"},
-    {"{\"a\":1]", "{ k:a n:1 syntax:1:7:6: is no JSON here: expected ',' or '}', found ']'"},
-    {"[,1]", "[ syntax:1:2:1: is no JSON here: expected a value, found ','"},
-    {"[\n\n\x01", "[ syntax:3:1:3: is no JSON here: expected a value, found the byte 0x01"},
-    {"[nope]", "[ syntax:1:2:1: is no JSON here: expected a value, found 'n'"},
-    {"[truely]", "[ syntax:1:2:1: is no JSON here: expected a value, found 't'"},
-    {"[1.]", "[ syntax:1:2:1: is no JSON here: expected a number, found '1'"},
-    {"[1e]", "[ syntax:1:2:1: is no JSON here: expected a number, found '1'"},
-    {"[--1]", "[ syntax:1:2:1: is no JSON here: expected a number, found '-'"},
-    {"[1-2]", "[ syntax:1:2:1: is no JSON here: expected a number, found '1'"},
-    {"[+1]", "[ syntax:1:2:1: is no JSON here: expected a value, found '+'"},
-    {"[.5]", "[ syntax:1:2:1: is no JSON here: expected a value, found '.'"},
+    {"]", " malformed input:1:1:0: is no JSON here: expected a value, found ']'"},
+    {"[}", "[ malformed input:1:2:1: is no JSON here: expected a value, found '}'"},
+    {"{]", "{ malformed input:1:2:1: is no JSON here: expected a key or '}', found ']'"},
+    {"{1:2}", "{ malformed input:1:2:1: is no JSON here: expected a key or '}', found '1'"},
+    {"{\"a\"\n 1}", "{ malformed input:2:2:6: is no JSON here: expected a colon, found '1'"},
+    {"{\"a\":}", "{ k:a malformed input:1:6:5: is no JSON here: expected a value, found '}'"},
+    {"[1 2]", "[ n:1 malformed input:1:4:3: is no JSON here: expected ',' or ']', found '2'"},
+    {"{\"a\":1]", "{ k:a n:1 malformed input:1:7:6: is no JSON here: expected ',' or '}', found ']'"},
+    {"[,1]", "[ malformed input:1:2:1: is no JSON here: expected a value, found ','"},
+    {"[\n\n\x01", "[ malformed input:3:1:3: is no JSON here: expected a value, found the byte 0x01"},
+    {"[nope]", "[ malformed input:1:2:1: is no JSON here: expected a value, found 'n'"},
+    {"[truely]", "[ malformed input:1:2:1: is no JSON here: expected a value, found 't'"},
+    {"[1.]", "[ malformed input:1:2:1: is no JSON here: expected a number, found '1'"},
+    {"[1e]", "[ malformed input:1:2:1: is no JSON here: expected a number, found '1'"},
+    {"[--1]", "[ malformed input:1:2:1: is no JSON here: expected a number, found '-'"},
+    {"[1-2]", "[ malformed input:1:2:1: is no JSON here: expected a number, found '1'"},
+    {"[+1]", "[ malformed input:1:2:1: is no JSON here: expected a value, found '+'"},
+    {"[.5]", "[ malformed input:1:2:1: is no JSON here: expected a value, found '.'"},
 };
 
 static void test_tokens(void **state) {
@@ -137,8 +137,8 @@ static void test_lines(void **state) {
   (void)state;
   struct wo_text out = {0};
   tokens_of(WO_VIEW("{\"a\":\"x\"}\n{\"b\":\"no end\n{\"c\":1}"), SIZE_MAX, true, &out);
-  assert_true(
-      wo_view_has((struct wo_view){out.ptr, out.len}, "{ k:a s:x } { k:b syntax:2:6:15: has a string here that does not end"));
+  assert_true(wo_view_has((struct wo_view){out.ptr, out.len},
+                          "{ k:a s:x } { k:b malformed input:2:6:15: has a string here that does not end"));
   wo_text_done(&out);
 }
 
@@ -215,7 +215,7 @@ static void test_long_number(void **state) {
   wo_text_add(&text, "[");
   wo_text_repeat(&text, '9', WO_LIMIT_JSON_NUMBER_BYTES + 1);
   tokens_of((struct wo_view){text.ptr, text.len}, SIZE_MAX, false, &out);
-  assert_true(wo_view_has((struct wo_view){out.ptr, out.len}, "limit:1:2:1: has a number of more than"));
+  assert_true(wo_view_has((struct wo_view){out.ptr, out.len}, "a limit was reached:1:2:1: has a number of more than"));
   wo_text_done(&text);
   wo_text_done(&out);
 }

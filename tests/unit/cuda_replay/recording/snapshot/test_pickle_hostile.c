@@ -100,7 +100,7 @@ static void test_refused(void **state) {
       struct wo_recording *recording = NULL;
       struct wo_err err = {0};
       const enum wo_status status = wo_test_read(refused[i].bytes, refused[i].len, piece, &recording, &err);
-      if (status != WO_E_SYNTAX) fail_msg("%s: status %s", refused[i].name, wo_status_name(status));
+      if (status != WO_E_SYNTAX) fail_msg("%s: status %s", refused[i].name, wo_status_text(status));
       if (strstr(err.message, refused[i].message) == NULL) fail_msg("%s: message '%s'", refused[i].name, err.message);
       assert_string_equal(err.file, "trace");
       assert_null(recording);
