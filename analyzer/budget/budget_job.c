@@ -304,13 +304,12 @@ static double row_bytes(const struct wo_budget *budget, const char *id) {
 /* Less than the states: the failed step shows whether they did not exist yet, or whether less is kept than assumed. */
 static struct wo_view note_below(const struct taker *taker, const char *allocated, const char *states, double rest) {
   const struct wo_value step = wo_facts_get(taker->facts, WO_VIEW("oom.step"));
-  char more[32];
   if (step.is_known && step.number.mid >= 2)
     return wo_arena_format(taker->arena, "%s < %s of model states after %.0f steps: less is kept than assumed here", allocated,
                            states, step.number.mid);
   return wo_arena_format(taker->arena,
                          "%s < %s of model states: it failed before the optimizer states existed, with %s beside the weights",
-                         allocated, states, wo_units_bytes_text(rest, more, sizeof more));
+                         allocated, states, WO_BYTES_TEXT(rest));
 }
 
 /* Bytes of the failing rank at its peak, without the states. */
@@ -329,11 +328,11 @@ static void compare_allocated(const struct taker *taker) {
   const struct wo_value value = wo_facts_get(taker->facts, WO_VIEW("oom.allocated"));
   const struct wo_budget *const budget = &taker->report->budget;
   if (!value.is_known || budget->states.mid == 0) return;
-  char allocated[32], states[32], rest[32];
+  char rest[32];
   const double weights = row_bytes(budget, "weights") + row_bytes(budget, "adapters") + row_bytes(budget, "frozen");
   const double live = live_bytes(taker);
-  wo_units_bytes_text(value.number.mid, allocated, sizeof allocated);
-  wo_units_bytes_text(budget->states.mid, states, sizeof states);
+  const char *const allocated = WO_BYTES_TEXT(value.number.mid);
+  const char *const states = WO_BYTES_TEXT(budget->states.mid);
   struct wo_view note;
   if (value.number.hi < weights) {
     wo_units_bytes_text(weights, rest, sizeof rest);
@@ -341,8 +340,7 @@ static void compare_allocated(const struct taker *taker) {
   } else if (value.number.hi < budget->states.lo) {
     note = note_below(taker, allocated, states, value.number.mid - weights);
   } else if (value.number.lo < budget->states.mid) {
-    char low[32];
-    wo_units_bytes_text(budget->states.lo, low, sizeof low);
+    const char *const low = WO_BYTES_TEXT(budget->states.lo);
     note = wo_arena_format(
         taker->arena, "within the range of the model states, %s to %s: they were not all there, or less is kept than assumed",
         low, states);
@@ -362,11 +360,10 @@ static void compare_total(const struct taker *taker, const char *label, const ch
   const struct wo_value value = wo_facts_get(taker->facts, wo_view_of(fact));
   const struct wo_interval total = taker->report->budget.total;
   if (!value.is_known || total.mid == 0) return;
-  char gap[32], with[32], asked[32];
   const double difference = value.number.mid + more - total.mid;
-  wo_units_bytes_text(fabs(difference), gap, sizeof gap);
-  wo_units_bytes_text(value.number.mid + more, with, sizeof with);
-  wo_units_bytes_text(more, asked, sizeof asked);
+  const char *const gap = WO_BYTES_TEXT(fabs(difference));
+  const char *const with = WO_BYTES_TEXT(value.number.mid + more);
+  const char *const asked = WO_BYTES_TEXT(more);
   const char *const where = difference > 0 ? "more than computed: the allocator's cache and pieces, temporaries, other tensors"
                                            : "less than computed: a peak that was not reached or not sampled, or less is kept";
   add_figure(taker, label, value,

@@ -35,8 +35,7 @@ struct wo_interval wo__budget_scaled(const struct wo_budget_input *input, const 
                                      struct wo_arena *arena, struct wo_view *ret_formula) {
   const double batch = value(input, WO_BUDGET_MICRO_BATCH);
   const double length = value(input, WO_BUDGET_SEQ_LEN);
-  char size[32];
-  const char *const text = wo_units_bytes_text(measured->bytes.mid, size, sizeof size);
+  const char *const text = WO_BYTES_TEXT(measured->bytes.mid);
   struct wo_interval bytes = measured->bytes;
   struct wo_view formula = wo_arena_format(arena, "%s", text);
   if (measured->micro_batch > 0 && batch > 0) {

@@ -103,10 +103,9 @@ static void write_how(const struct writer *w, const struct wo_budget_row *row, s
 
 static void write_host(const struct writer *w, struct wo_text *line) {
   if (w->budget->host.mid == 0) return;
-  char one[32], all[32];
   const double ranks = fmax(1, value(w, WO_BUDGET_GPUS));
-  wo_text_add(line, "on the host: %s for each rank, %s for %.0f", wo_units_bytes_text(w->budget->host.mid, one, sizeof one),
-              wo_units_bytes_text(w->budget->host.mid * ranks, all, sizeof all), ranks);
+  wo_text_add(line, "on the host: %s for each rank, %s for %.0f", WO_BYTES_TEXT(w->budget->host.mid),
+              WO_BYTES_TEXT(w->budget->host.mid * ranks), ranks);
   put(w, line);
 }
 
@@ -127,8 +126,7 @@ static void write_stages(const struct writer *w, struct wo_text *line) {
   if (!w->budget->has_stages) return;
   wo_text_add(line, "model states of a card if divided over %.0f:", value(w, WO_BUDGET_GPUS));
   for (int stage = 0; stage < 4; stage++) {
-    char text[32];
-    wo_units_bytes_text(w->budget->stages[stage].mid, text, sizeof text);
+    const char *const text = WO_BYTES_TEXT(w->budget->stages[stage].mid);
     wo_text_add(line, "%s %s%.0d %s", stage > 0 ? "," : "", stage == 0 ? "not divided" : "ZeRO-", stage, text);
   }
   wo_text_add(line, " (FSDP: as ZeRO-3)");
@@ -144,9 +142,8 @@ static struct wo_view short_origin(struct wo_view origin) {
 static void write_figures(const struct writer *w, struct wo_text *line) {
   for (size_t i = 0; i < w->report->figure_count; i++) {
     const struct wo_budget_figure *const figure = &w->report->figures[i];
-    char size[32];
     wo_text_add(line, "measured, %.*s", WO_SHOWN(figure->label));
-    wo_text_add(line, " %s", wo_units_bytes_text(figure->bytes.mid, size, sizeof size));
+    wo_text_add(line, " %s", WO_BYTES_TEXT(figure->bytes.mid));
     const struct wo_view origin = short_origin(figure->origin);
     if (origin.len > 0) wo_text_add(line, " (%.*s)", WO_SHOWN(origin));
     wo_text_add(line, ": %.*s", WO_SHOWN(figure->note));
@@ -198,10 +195,10 @@ static void write_misfit(const struct writer *w, struct wo_text *line, const cha
 
 static void write_verdict(const struct writer *w, struct wo_text *line) {
   const double capacity = value(w, WO_BUDGET_CAPACITY);
-  char margin[32], card[32], total[32], seen[32];
-  wo_units_bytes_text(fabs(w->budget->margin), margin, sizeof margin);
-  wo_units_bytes_text(capacity, card, sizeof card);
-  wo_units_bytes_text(w->budget->total.mid, total, sizeof total);
+  char seen[32];
+  const char *const margin = WO_BYTES_TEXT(fabs(w->budget->margin));
+  const char *const card = WO_BYTES_TEXT(capacity);
+  const char *const total = WO_BYTES_TEXT(w->budget->total.mid);
   switch (w->budget->verdict) {
   case WO_BUDGET_FITS:
     wo_text_add(line, "fits: %s of %s, %s left", total, card, margin);

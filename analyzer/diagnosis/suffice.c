@@ -30,9 +30,8 @@ static void add_request(const struct wo_diagnosis *diagnosis, struct wo_shortage
   const struct wo_value idle = wo_diagnosis_fact(diagnosis, "oom.reserved_unallocated");
   if (!tried.is_known || !room.is_known) return;
   struct wo_interval bytes = wo_interval_minus(tried.number, room.number);
-  char t[32], f[32], u[32];
-  wo_units_bytes_text(tried.number.mid, t, sizeof t);
-  wo_units_bytes_text(room.number.mid, f, sizeof f);
+  const char *const t = WO_BYTES_TEXT(tried.number.mid);
+  const char *const f = WO_BYTES_TEXT(room.number.mid);
   if (!idle.is_known || wo_diagnosis_fact(diagnosis, "oom.contradiction").is_known) {
     raise_to(shortage, bytes, wo_arena_format(diagnosis->arena, "%s wanted - %s free", t, f));
     return;
@@ -40,8 +39,7 @@ static void add_request(const struct wo_diagnosis *diagnosis, struct wo_shortage
   bytes.lo -= idle.number.hi;
   bytes.mid -= idle.number.mid;
   raise_to(shortage, bytes,
-           wo_arena_format(diagnosis->arena, "%s wanted - %s free - 0 to %s unallocated", t, f,
-                           wo_units_bytes_text(idle.number.mid, u, sizeof u)));
+           wo_arena_format(diagnosis->arena, "%s wanted - %s free - 0 to %s unallocated", t, f, WO_BYTES_TEXT(idle.number.mid)));
 }
 
 /* With a memory limit for the process, free memory of the card does not count. */
@@ -51,10 +49,10 @@ static void add_cap(const struct wo_diagnosis *diagnosis, struct wo_shortage *sh
   const struct wo_value allocated = wo_diagnosis_fact(diagnosis, "oom.allocated");
   if (!tried.is_known || !allowed.is_known || !allocated.is_known) return;
   const struct wo_interval sum = wo_interval_plus(tried.number, allocated.number);
-  char s[32], a[32];
+  char s[32];
   raise_to(shortage, wo_interval_minus(sum, allowed.number),
            wo_arena_format(diagnosis->arena, "%s allocated and wanted - %s allowed", wo_units_bytes_text(sum.mid, s, sizeof s),
-                           wo_units_bytes_text(allowed.number.mid, a, sizeof a)));
+                           WO_BYTES_TEXT(allowed.number.mid)));
 }
 
 /* A small request that fails while the states are allocated does not show how much of them is still missing. */
@@ -67,13 +65,12 @@ static void add_states(const struct wo_diagnosis *diagnosis, struct wo_shortage 
       wo_diagnosis_fact(diagnosis, "oom.is_serving").truth == WO_TRUE)
     return;
   if (step.is_known && step.number.mid > STATES_COMPLETE_STEP) return;
-  char lo[32], hi[32], c[32];
-  wo_units_bytes_text(states.number.lo, lo, sizeof lo);
-  wo_units_bytes_text(states.number.hi, hi, sizeof hi);
+  const char *const lo = WO_BYTES_TEXT(states.number.lo);
+  const char *const hi = WO_BYTES_TEXT(states.number.hi);
   const bool is_range = states.number.hi - states.number.lo > states.number.hi / 100;
   raise_to(shortage, wo_interval_minus(states.number, capacity.number),
            wo_arena_format(diagnosis->arena, "%s%s%s of model states - %s of the card", is_range ? lo : hi,
-                           is_range ? " to " : "", is_range ? hi : "", wo_units_bytes_text(capacity.number.mid, c, sizeof c)));
+                           is_range ? " to " : "", is_range ? hi : "", WO_BYTES_TEXT(capacity.number.mid)));
 }
 
 /* Engines print how much they need. */
@@ -82,10 +79,9 @@ static void add_engine(const struct wo_diagnosis *diagnosis, struct wo_shortage 
   const bool is_start = wo_view_is(wo_diagnosis_fact(diagnosis, "oom.kind").text, "vllm_startup");
   const struct wo_value available = wo_diagnosis_fact(diagnosis, is_start ? "oom.free" : "oom.available");
   if (!needed.is_known || !available.is_known) return;
-  char n[32], a[32];
   raise_to(shortage, wo_interval_minus(needed.number, available.number),
-           wo_arena_format(diagnosis->arena, "%s needed - %s available", wo_units_bytes_text(needed.number.mid, n, sizeof n),
-                           wo_units_bytes_text(available.number.mid, a, sizeof a)));
+           wo_arena_format(diagnosis->arena, "%s needed - %s available", WO_BYTES_TEXT(needed.number.mid),
+                           WO_BYTES_TEXT(available.number.mid)));
 }
 
 struct wo_shortage wo_shortage_find(const struct wo_diagnosis *diagnosis) {

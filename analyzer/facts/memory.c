@@ -128,13 +128,11 @@ static struct wo_view find_contradiction(struct wo_arena *arena, const struct ca
       {"allocated and free together", plus(card->allocated, card->free)},
       {"in use by the listed processes and free together", plus(plus(card->process, card->listed), card->free)},
   };
-  char size[32];
-  char capacity[32];
-  wo_units_bytes_text(card->capacity.value.mid, capacity, sizeof capacity);
+  const char *const capacity = WO_BYTES_TEXT(card->capacity.value.mid);
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     if (!rows[i].figure.is_known || rows[i].figure.value.lo <= room) continue;
-    return wo_arena_format(arena, "%s %s cannot fit in a card of %s",
-                           wo_units_bytes_text(rows[i].figure.value.mid, size, sizeof size), rows[i].what, capacity);
+    return wo_arena_format(arena, "%s %s cannot fit in a card of %s", WO_BYTES_TEXT(rows[i].figure.value.mid), rows[i].what,
+                           capacity);
   }
   return (struct wo_view){0};
 }

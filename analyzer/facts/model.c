@@ -311,12 +311,10 @@ static void read_weights(struct wo_facts *facts, const struct count *trained, co
   wo_facts_set(facts, "model.weights", wo_value_number(WO_UNIT_BYTES, weights.number), weights.event->id);
   const bool is_one_model = trained->event && counts->frozen_count == 0;
   if (!is_one_model || weights.number.lo <= trained->number.hi * WEIGHT_BYTES_MAX) return;
-  char stated[32], full[32], half[32];
   wo__set_text(facts, "model.contradiction",
                wo_arena_format(facts->arena, "weights of %s do not follow from %.0f parameters: %s in fp32, %s in 16 bits",
-                               wo_units_bytes_text(weights.number.mid, stated, sizeof stated), trained->number.mid,
-                               wo_units_bytes_text(trained->number.mid * 4, full, sizeof full),
-                               wo_units_bytes_text(trained->number.mid * 2, half, sizeof half)),
+                               WO_BYTES_TEXT(weights.number.mid), trained->number.mid, WO_BYTES_TEXT(trained->number.mid * 4),
+                               WO_BYTES_TEXT(trained->number.mid * 2)),
                weights.event->id);
 }
 

@@ -347,9 +347,7 @@ static const struct size_family families[] = {
 /* "2.32 GiB = 2 x 2048 x 152064 x 4 B (...), vocabulary 152064 from the table of known shapes: ..." */
 static struct wo_view equation_of(const struct wo_facts *facts, const struct wo_sizes *sizes,
                                   const struct wo_size_reading *reading) {
-  char size[32];
-  struct wo_view text = wo_arena_format(facts->arena, "%s = %.*s", wo_units_bytes_text(sizes->request.mid, size, sizeof size),
-                                        WO_SHOWN(reading->formula));
+  struct wo_view text = wo_arena_format(facts->arena, "%s = %.*s", WO_BYTES_TEXT(sizes->request.mid), WO_SHOWN(reading->formula));
   for (size_t i = 0; i < reading->assumed_count && text.len > 0; i++) {
     text = wo_arena_format(facts->arena, "%.*s, %.*s", WO_SHOWN(text), WO_SHOWN(reading->assumed[i]));
   }

@@ -37,10 +37,10 @@ static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memo
   const struct wo_value contradiction = wo_diagnosis_fact(diagnosis, "oom.contradiction");
   if (!tried.is_known || !room.is_known || contradiction.is_known) return;
   const double sum = room.number.mid + (idle.is_known ? idle.number.mid : 0);
-  char f[32], u[32], s[32], t[32];
-  wo_units_bytes_text(room.number.mid, f, sizeof f);
-  wo_units_bytes_text(tried.number.mid, t, sizeof t);
-  wo_units_bytes_text(sum, s, sizeof s);
+  char u[32];
+  const char *const f = WO_BYTES_TEXT(room.number.mid);
+  const char *const t = WO_BYTES_TEXT(tried.number.mid);
+  const char *const s = WO_BYTES_TEXT(sum);
   const char *const verdict = sum >= tried.number.mid ? "enough, but not in one piece" : "not enough, even in one piece";
   if (room.number.mid >= tried.number.mid) {
     add_line(memory, wo_arena_format(diagnosis->arena, "free %s >= %s wanted: the card itself was not full", f, t));
@@ -62,10 +62,8 @@ static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memo
                                      WO_SHOWN(contradiction.text)));
   }
   if (!tried.is_known || tried.number.lo <= memory->capacity_bytes.hi) return;
-  char t[32], c[32];
-  add_line(memory,
-           wo_arena_format(diagnosis->arena, "wanted %s > %s, the whole card", wo_units_bytes_text(tried.number.mid, t, sizeof t),
-                           wo_units_bytes_text(memory->capacity_bytes.mid, c, sizeof c)));
+  add_line(memory, wo_arena_format(diagnosis->arena, "wanted %s > %s, the whole card", WO_BYTES_TEXT(tried.number.mid),
+                                   WO_BYTES_TEXT(memory->capacity_bytes.mid)));
 }
 
 /* Nothing is drawn without the card's capacity. If the process's own figure is missing, memory that the list does not explain is

@@ -12,12 +12,12 @@ static void add_settings(struct wo_text *text, double micro_batch, double seq_le
 /* Settings out of a file's name are marked: a person typed the name, the program did not print it. */
 static void write_base(struct wo__writer *w, const struct wo_ladder *ladder) {
   const struct wo_ladder_base *const base = &ladder->base;
-  char peak[32], capacity[32];
+  char peak[32];
   struct wo_text *const text = wo__writer_start(w);
   wo_text_add(text, "a run with ");
   add_settings(text, base->run.micro_batch, base->run.seq_len);
   wo_text_add(text, " fits: peak %s of %s", wo_units_bytes_text(base->run.peak_bytes, peak, sizeof peak),
-              wo_units_bytes_text(base->capacity_bytes, capacity, sizeof capacity));
+              WO_BYTES_TEXT(base->capacity_bytes));
   if (ladder->is_hint) {
     wo_text_add(text, " (settings by the name of ");
     wo__add_path(text, ladder->path);
@@ -61,18 +61,16 @@ static void write_rung(struct wo__writer *w, const struct wo_ladder *ladder, con
 /* The bounds in words and numbers, so that they can be checked. */
 static void write_formula(struct wo__writer *w, const struct wo_ladder *ladder) {
   const struct wo_ladder_base *const base = &ladder->base;
-  char fixed[32], peak[32], margin[32];
   struct wo_text *const text = wo__writer_start(w);
-  wo_units_bytes_text(base->run.fixed_bytes, fixed, sizeof fixed);
-  wo_units_bytes_text(base->run.peak_bytes, peak, sizeof peak);
+  const char *const fixed = WO_BYTES_TEXT(base->run.fixed_bytes);
+  const char *const peak = WO_BYTES_TEXT(base->run.peak_bytes);
   wo_text_add(text, "upper end: %s + (%s - %s) x tokens%s, everything except the states grows; lower end: the present peak",
               fixed, peak, fixed,
               base->run.is_attention_fused || base->run.seq_len <= 0
                   ? ""
                   : " (with the square of the length: attention is not known to be fused)");
   if (base->run.least_bytes_per_token > 0) wo_text_add(text, ", or the memory that one pass surely holds");
-  wo_text_add(text, "; safe leaves %s free. One short run with the next step narrows it",
-              wo_units_bytes_text(ladder->margin_bytes, margin, sizeof margin));
+  wo_text_add(text, "; safe leaves %s free. One short run with the next step narrows it", WO_BYTES_TEXT(ladder->margin_bytes));
   put_further(w);
 }
 

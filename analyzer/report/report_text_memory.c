@@ -163,8 +163,7 @@ void wo__page_memory(const struct wo_page *page, const struct wo_report_memory *
 static void put_reading(const struct wo_page *page, const struct wo_sizes *sizes, size_t index) {
   const struct wo_size_reading *const reading = &sizes->readings[index];
   struct wo_text text = {0};
-  char size[32];
-  wo_text_add(&text, "%s: %s = ", index == 0 ? "the request" : "or", wo_units_bytes_text(sizes->request.mid, size, sizeof size));
+  wo_text_add(&text, "%s: %s = ", index == 0 ? "the request" : "or", WO_BYTES_TEXT(sizes->request.mid));
   wo_text_add(&text, "%.*s: %.*s", WO_SHOWN(reading->formula), WO_SHOWN(reading->meaning));
   for (size_t i = 0; i < reading->assumed_count; i++) {
     wo_text_add(&text, "; %.*s", WO_SHOWN(reading->assumed[i]));

@@ -24,16 +24,15 @@ bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_card_trace
 static void add_peak(const struct wo__writer *w, struct wo_text *text, const struct wo_card_trace *monitor) {
   const double whole =
       monitor->capacity_bytes.is_known ? monitor->capacity_bytes.value.mid : w->report->memory.capacity_bytes.mid;
-  char size[32];
   if (!monitor->fb_peak_bytes.is_known) {
     wo_text_add_view(text, monitor->lack.len > 0 ? monitor->lack : WO_VIEW("memory not in the trace"));
     return;
   }
-  wo_text_add(text, "peak %s", wo_units_bytes_text(monitor->fb_peak_bytes.value.mid, size, sizeof size));
+  wo_text_add(text, "peak %s", WO_BYTES_TEXT(monitor->fb_peak_bytes.value.mid));
   if (whole <= 0) return;
-  wo_text_add(text, " of %s", wo_units_bytes_text(whole, size, sizeof size));
+  wo_text_add(text, " of %s", WO_BYTES_TEXT(whole));
   if (whole <= monitor->fb_peak_bytes.value.mid) return;
-  wo_text_add(text, " (head-room at most %s)", wo_units_bytes_text(whole - monitor->fb_peak_bytes.value.mid, size, sizeof size));
+  wo_text_add(text, " (head-room at most %s)", WO_BYTES_TEXT(whole - monitor->fb_peak_bytes.value.mid));
 }
 
 /* "mean 22 % busy (31 % while memory was in use, idle in 40 % of the samples)". The second figure leaves out the time before and
@@ -55,7 +54,7 @@ static void add_trend(struct wo_text *text, const struct wo_card_trace *monitor)
   const bool has_time = monitor->fb_trend_per_s.is_known;
   const struct wo_figure *const slope = has_time ? &monitor->fb_trend_per_s : &monitor->fb_trend_per_sample;
   const struct wo_figure *const course = &monitor->fb_trend_per_sample;
-  char size[32], lo[32], hi[32];
+  char lo[32], hi[32];
   if (!slope->is_known || !course->is_known || !monitor->active_samples.is_known) return;
   const double flat = FLAT_SHARE * monitor->fb_peak_bytes.value.mid / monitor->active_samples.value.mid;
   if (course->value.lo >= -flat && course->value.hi <= flat) {
@@ -72,7 +71,7 @@ static void add_trend(struct wo_text *text, const struct wo_card_trace *monitor)
   const double near = slope->value.mid < 0 ? slope->value.hi : slope->value.lo;
   const double far = slope->value.mid < 0 ? slope->value.lo : slope->value.hi;
   wo_text_add(text, ", memory %s by %s %s (95 %%: %s to %s)", slope->value.mid < 0 ? "fell" : "rose",
-              wo_units_bytes_text(slope->value.mid * scale, size, sizeof size), has_time ? "an hour" : "a sample",
+              WO_BYTES_TEXT(slope->value.mid * scale), has_time ? "an hour" : "a sample",
               wo_units_bytes_text(near * scale, lo, sizeof lo), wo_units_bytes_text(far * scale, hi, sizeof hi));
 }
 
@@ -106,12 +105,11 @@ static void add_process(struct wo_text *text, const struct wo_event *process) {
   const double pid = wo_event_number(process, WO_FIELD_PID, 0);
   const double gpu = wo_event_number(process, WO_FIELD_GPU, -1);
   const struct wo_field *const peak = wo_event_field(process, WO_FIELD_PEAK_BYTES);
-  char size[32];
   wo_text_add_view(text, name.len > 0 ? name : WO_VIEW("a process"));
   if (pid > 0) wo_text_add(text, " (pid %.0f", pid);
   if (gpu >= 0) wo_text_add(text, "%sGPU %.0f", pid > 0 ? ", " : " (", gpu);
   if (pid > 0 || gpu >= 0) wo_text_add(text, ")");
-  if (peak != NULL) wo_text_add(text, " %s", wo_units_bytes_text(peak->number.mid, size, sizeof size));
+  if (peak != NULL) wo_text_add(text, " %s", WO_BYTES_TEXT(peak->number.mid));
 }
 
 /* "processes in pmon.txt: python (pid 4711, GPU 0) 20.00 GiB; and 3 more". The report lists the largest of a file first. */

@@ -10,8 +10,7 @@
 #define JUMP_SHARE 0.6
 
 static void add_bytes(struct wo_text *text, double bytes) {
-  char size[32];
-  wo_text_add(text, "%s", wo_units_bytes_text(bytes, size, sizeof size));
+  wo_text_add(text, "%s", WO_BYTES_TEXT(bytes));
 }
 
 /* "allocated memory", "peak memory"; just "memory" if the log does not name the figure. */

@@ -197,12 +197,11 @@ static const char *describe(const struct wo_journal_call *call, char *buf, size_
                                                             [WO_JOURNAL_RANGE_FREE] = "takes back addresses for",
                                                             [WO_JOURNAL_MAP] = "maps",
                                                             [WO_JOURNAL_UNMAP] = "unmaps"};
-  char size[32];
   snprintf(buf, cap, "%s %s",
            !call->is_refused              ? verbs[call->kind]
            : call->kind == WO_JOURNAL_MAP ? "refuses to map"
                                           : "refuses a segment of",
-           wo_units_bytes_text((double)call->size_bytes, size, sizeof size));
+           WO_BYTES_TEXT(call->size_bytes));
   return buf;
 }
 

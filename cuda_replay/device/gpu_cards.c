@@ -108,7 +108,6 @@ void wo_gpu_add_holders(const struct wo_cuda_driver *driver, const struct wo_nvm
   struct wo_nvml_holder holders[HOLDERS_SHOWN];
   char uuid[WO_GPU_UUID_BYTES];
   char name[3 * WO_NVML_NAME_BYTES];
-  char size[32];
   int device = 0;
   bool is_known = false;
   if (driver->device_get(&device, ordinal) != WO_CUDA_SUCCESS) return;
@@ -122,7 +121,6 @@ void wo_gpu_add_holders(const struct wo_cuda_driver *driver, const struct wo_nvm
     const struct wo_view clean = wo_clean_utf8(wo_view_of(holders[i].name), name, sizeof name);
     wo_text_add(out, "%s pid %u %.*s %s", i == 0 ? "; on it:" : ",", holders[i].pid, (int)clean.len,
                 clean.len > 0 ? clean.ptr : "",
-                holders[i].used_bytes == UINT64_MAX ? "(bytes not told)"
-                                                    : wo_units_bytes_text((double)holders[i].used_bytes, size, sizeof size));
+                holders[i].used_bytes == UINT64_MAX ? "(bytes not told)" : WO_BYTES_TEXT((double)holders[i].used_bytes));
   }
 }
