@@ -11,7 +11,6 @@
 #include "cuda_replay/plot/plot.h"
 #include "cuda_replay/command/replay_plot.h"
 #include "parsers/base/clean.h"
-#include "parsers/base/units.h"
 
 /* The most bytes of a note that are shown; the most notes without --verbose. */
 enum { NOTE_BYTES = 400, NOTES_SHOWN = 3 };
@@ -50,9 +49,8 @@ static void write_title(struct wo_replay_writer *w) {
 
 /* The memory that a setting's result needs, as a size or as a range. */
 static void add_reserved(struct wo_text *line, const struct wo_replay_case *result) {
-  char lo[WO_SIZE_TEXT], hi[WO_SIZE_TEXT];
-  wo__replay_size(result->reserved_lo_bytes, lo);
-  wo__replay_size(result->reserved_hi_bytes, hi);
+  const char *const lo = WO_BYTES_TEXT(result->reserved_lo_bytes);
+  const char *const hi = WO_BYTES_TEXT(result->reserved_hi_bytes);
   if (result->reserved_lo_bytes == result->reserved_hi_bytes) {
     wo_text_add(line, "%s", hi);
   } else {
@@ -65,38 +63,32 @@ static void add_reserved(struct wo_text *line, const struct wo_replay_case *resu
 static void add_interval(struct wo_replay_writer *w) {
   const uint64_t low = w->report->bounds[WO_BOUND_LOW].reserved_lo_bytes;
   const uint64_t high = w->report->bounds[WO_BOUND_HIGH].reserved_hi_bytes;
-  char least[WO_SIZE_TEXT], most[WO_SIZE_TEXT];
   if (!wo_replay_is_interval(w->report)) return;
-  wo_text_add(&w->line, " (%s to %s)", wo__replay_size(low < high ? low : high, least),
-              wo__replay_size(low < high ? high : low, most));
+  wo_text_add(&w->line, " (%s to %s)", WO_BYTES_TEXT(low < high ? low : high), WO_BYTES_TEXT(low < high ? high : low));
 }
 
 /* The used part of the capacity, and the rest. */
 static void say_fits(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
-  char capacity[WO_SIZE_TEXT], margin[WO_SIZE_TEXT];
   add_reserved(&w->line, subject);
   add_interval(w);
-  wo_text_add(&w->line, " of %s, %s to spare", wo__replay_size(w->report->capacity.bytes, capacity),
-              wo__replay_size(wo_replay_margin(w->report, wo_replay_most(w->report)), margin));
+  wo_text_add(&w->line, " of %s, %s to spare", WO_BYTES_TEXT(w->report->capacity.bytes),
+              WO_BYTES_TEXT(wo_replay_margin(w->report, wo_replay_most(w->report))));
 }
 
 /* The same figures, with the reason why they are no proof. */
 static void say_close(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
-  char uncertainty[WO_SIZE_TEXT];
   wo_text_add(&w->line, "it fits, ");
   say_fits(w, subject);
-  wo_text_add(&w->line, ": less than the %s that is uncertain",
-              wo__replay_size(w->report->capacity.uncertainty_bytes, uncertainty));
+  wo_text_add(&w->line, ": less than the %s that is uncertain", WO_BYTES_TEXT(w->report->capacity.uncertainty_bytes));
 }
 
 /* The requested bytes, as the program knows them; torch's message has those of the segment. */
 static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
-  char requested[WO_SIZE_TEXT], capacity[WO_SIZE_TEXT];
   const struct wo_replay_outcome *const outcome = &subject->outcome;
-  wo_text_add(&w->line, "a request of %s fails", wo__replay_size(outcome->oom.requested_bytes, requested));
+  wo_text_add(&w->line, "a request of %s fails", WO_BYTES_TEXT(outcome->oom.requested_bytes));
   if (subject->outcome.oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, " at entry %" PRIu32, subject->outcome.oom_entry);
   if (w->report->capacity.bytes > 0)
-    wo_text_add(&w->line, "; the allocator may take %s", wo__replay_size(w->report->capacity.bytes, capacity));
+    wo_text_add(&w->line, "; the allocator may take %s", WO_BYTES_TEXT(w->report->capacity.bytes));
 }
 
 /* A need without a capacity is half an answer, so the text says how to get the other half. */
@@ -245,13 +237,12 @@ static void write_moment(struct wo_replay_writer *w, const struct wo_replay_case
   const bool is_oom = w->report->memory.moment == WO_MOMENT_OOM;
   const uint64_t in_map = w->report->attribution.total.block_bytes;
   const uint64_t peak = subject->outcome.peak.allocated_bytes;
-  char text[WO_SIZE_TEXT];
   if (!is_oom && in_map >= peak) return;
   wo_text_add(&w->line, "%s", is_oom ? "when the request failed" : "after it");
   if (at->entry != WO_NO_ENTRY) wo_text_add(&w->line, ", at entry %" PRIu32, at->entry);
   if (!is_oom && w->report->capacity.oom_entry != UINT32_MAX)
     wo_text_add(&w->line, ", without %s that the recorded program was refused and that are given back at once",
-                wo__replay_size(peak - in_map, text));
+                WO_BYTES_TEXT(peak - in_map));
   wo_text_add(&w->line, ":");
   wo__replay_put(w, 2, 4);
 }
@@ -260,19 +251,18 @@ static void write_moment(struct wo_replay_writer *w, const struct wo_replay_case
 static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_replay_peak *const peak = &subject->outcome.peak;
-  char text[3][WO_SIZE_TEXT];
   wo_text_add(w->out, "\n");
   wo_text_add(&w->line, "peak%s: allocated %s (requested %s)",
               report->has_sweep    ? " as recorded"
               : report->has_whatif ? " of the what-if"
                                    : "",
-              wo__replay_size(peak->allocated_bytes, text[0]), wo__replay_size(peak->requested_bytes, text[1]));
+              WO_BYTES_TEXT(peak->allocated_bytes), WO_BYTES_TEXT(peak->requested_bytes));
   if (subject->outcome.peak.allocated_entry == WO_NO_ENTRY) {
     wo_text_add(&w->line, " before the first entry");
   } else {
     wo_text_add(&w->line, " at entry %" PRIu32, subject->outcome.peak.allocated_entry);
   }
-  wo_text_add(&w->line, "; reserved %s at most", wo__replay_size(peak->reserved_bytes, text[2]));
+  wo_text_add(&w->line, "; reserved %s at most", WO_BYTES_TEXT(peak->reserved_bytes));
   wo__replay_put(w, 2, 4);
   if (!report->has_memory) return;
   write_moment(w, subject);
@@ -283,25 +273,23 @@ static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *
  * memory of the device is not available. */
 static void write_oom(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   const struct wo_allocator_oom *const oom = &subject->outcome.oom;
-  char text[WO_SIZE_TEXT];
   if (!subject->outcome.has_oom) return;
   wo_text_add(w->out, "\n");
-  wo_text_add(&w->line, "the request: %s", wo__replay_size(oom->requested_bytes, text));
+  wo_text_add(&w->line, "the request: %s", WO_BYTES_TEXT(oom->requested_bytes));
   if (oom->segment_bytes > oom->rounded_bytes)
-    wo_text_add(&w->line, ", for which a segment of %s was wanted", wo__replay_size(oom->segment_bytes, text));
+    wo_text_add(&w->line, ", for which a segment of %s was wanted", WO_BYTES_TEXT(oom->segment_bytes));
   if (oom->by_fraction) wo_text_add(&w->line, " (refused by the memory fraction)");
   wo__replay_put(w, 2, 4);
   const uint64_t room = wo_replay_room(oom);
   const bool has_space = room >= oom->rounded_bytes;
-  if (!oom->by_fraction) wo_text_add(&w->line, "free on the device %s + ", wo__replay_size(oom->device_free_bytes, text));
-  wo_text_add(&w->line, "idle in segments %s", wo__replay_size(oom->cached_free_bytes, text));
-  if (!oom->by_fraction) wo_text_add(&w->line, " = %s", wo__replay_size(room, text));
-  wo_text_add(&w->line, " %s %s wanted: %s", has_space ? ">=" : "<", wo__replay_size(oom->rounded_bytes, text),
+  if (!oom->by_fraction) wo_text_add(&w->line, "free on the device %s + ", WO_BYTES_TEXT(oom->device_free_bytes));
+  wo_text_add(&w->line, "idle in segments %s", WO_BYTES_TEXT(oom->cached_free_bytes));
+  if (!oom->by_fraction) wo_text_add(&w->line, " = %s", WO_BYTES_TEXT(room));
+  wo_text_add(&w->line, " %s %s wanted: %s", has_space ? ">=" : "<", WO_BYTES_TEXT(oom->rounded_bytes),
               has_space ? "space enough, in pieces (fragmentation)" : "not enough, even in one piece");
   wo__replay_put(w, 2, 4);
   if (oom->largest_free_block_bytes == 0) return;
-  wo_text_add(&w->line, "the largest free block that could have served it: %s",
-              wo__replay_size(oom->largest_free_block_bytes, text));
+  wo_text_add(&w->line, "the largest free block that could have served it: %s", WO_BYTES_TEXT(oom->largest_free_block_bytes));
   wo__replay_put(w, 2, 4);
 }
 

@@ -9,22 +9,19 @@ static void write_card(struct wo_replay_writer *w) {
                                       [WO_RESERVE_RECORDING] = " (what the recorded run had beside PyTorch)",
                                       [WO_RESERVE_USUAL] = " (usual; --reserve sets it)"};
   const struct wo_replay_gpu *const gpu = &w->report->gpu;
-  char text[3][WO_SIZE_TEXT];
   wo_text_add(&w->line, "on ");
   wo_gpu_add_card(&gpu->info, gpu->ordinal, w->report->visible_devices, &w->line);
-  wo_text_add(&w->line, ": %s for the allocator of %s free, reserve %s%s", wo__replay_size(gpu->info.cap_bytes, text[0]),
-              wo__replay_size(gpu->info.free_before_bytes, text[1]), wo__replay_size(gpu->reserve_bytes, text[2]),
-              froms[gpu->reserve_from]);
+  wo_text_add(&w->line, ": %s for the allocator of %s free, reserve %s%s", WO_BYTES_TEXT(gpu->info.cap_bytes),
+              WO_BYTES_TEXT(gpu->info.free_before_bytes), WO_BYTES_TEXT(gpu->reserve_bytes), froms[gpu->reserve_from]);
   wo__replay_put(w, 2, 4);
 }
 
 /* The result on the card, in the card's own figures. */
 static void write_result(struct wo_replay_writer *w) {
   const struct wo_replay_gpu *const gpu = &w->report->gpu;
-  char text[2][WO_SIZE_TEXT];
   wo_gpu_add_request(&gpu->outcome, &w->line);
-  wo_text_add(&w->line, "; reserved %s at most, then %s free on the card; ",
-              wo__replay_size(gpu->outcome.peak.reserved_bytes, text[0]), wo__replay_size(gpu->info.free_lowest_bytes, text[1]));
+  wo_text_add(&w->line, "; reserved %s at most, then %s free on the card; ", WO_BYTES_TEXT(gpu->outcome.peak.reserved_bytes),
+              WO_BYTES_TEXT(gpu->info.free_lowest_bytes));
   wo__replay_count(&w->line, gpu->info.calls, "call", "calls");
   wo_text_add(&w->line, " of the driver%s; ", gpu->touches ? ", every byte written" : "");
   wo_gpu_add_left(gpu->left_count, &w->line);

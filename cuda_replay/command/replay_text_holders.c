@@ -74,8 +74,7 @@ static void write_classes(struct wo_replay_writer *w) {
   const struct wo_attribution *const attribution = &w->report->attribution;
   const uint64_t all = attribution->total.block_bytes;
   bool is_written[WO_CLASS_COUNT_] = {false};
-  char text[WO_SIZE_TEXT];
-  wo_text_add(w->out, "\n  what holds %s\n", wo__replay_size(all, text));
+  wo_text_add(w->out, "\n  what holds %s\n", WO_BYTES_TEXT(all));
   for (;;) {
     int best = WO_CLASS_COUNT_;
     for (int i = 0; i < WO_CLASS_COUNT_; i++) {
@@ -86,7 +85,7 @@ static void write_classes(struct wo_replay_writer *w) {
     const struct wo_share *const share = &attribution->classes[best];
     is_written[best] = true;
     wo_text_add(w->out, "    %-*s%*s  %5.1f %%  ", NAME_COLUMNS, class_text((enum wo_alloc_class)best), SIZE_COLUMNS,
-                wo__replay_size(share->block_bytes, text), wo_share_pct(share->block_bytes, all));
+                WO_BYTES_TEXT(share->block_bytes), wo_share_pct(share->block_bytes, all));
     wo__replay_count(w->out, share->count, "block", "blocks");
     wo_text_add(w->out, "\n");
   }
@@ -132,8 +131,7 @@ static int compare_groups(const void *a_item, const void *b_item) {
 static void write_group(struct wo_replay_writer *w, const struct group *group) {
   const struct wo_attribution_stack *const first = group->first;
   const uint64_t all = w->report->attribution.total.block_bytes;
-  char text[WO_SIZE_TEXT];
-  wo_text_add(&w->line, "%*s  %5.1f %%  ", SIZE_COLUMNS, wo__replay_size(group->bytes, text), wo_share_pct(group->bytes, all));
+  wo_text_add(&w->line, "%*s  %5.1f %%  ", SIZE_COLUMNS, WO_BYTES_TEXT(group->bytes), wo_share_pct(group->bytes, all));
   wo__replay_frame(w, first_frame(&first->sites), &w->line);
   wo_text_add(&w->line, "  (");
   wo__replay_count(&w->line, group->block_count, "block", "blocks");
@@ -150,7 +148,6 @@ static void write_stacks(struct wo_replay_writer *w) {
   const size_t count = make_groups(w, groups);
   const size_t shown = shown_of(w, count, STACKS_SHOWN);
   uint64_t rest = all;
-  char text[WO_SIZE_TEXT];
   if (count > 0) qsort(groups, count, sizeof groups[0], compare_groups);
   wo_text_add(w->out, "\n  who asked for it\n");
   for (size_t i = 0; i < shown; i++) {
@@ -158,7 +155,7 @@ static void write_stacks(struct wo_replay_writer *w) {
     write_group(w, &groups[i]);
   }
   if (rest == 0) return;
-  wo_text_add(w->out, "  %*s  %5.1f %%  others\n", SIZE_COLUMNS, wo__replay_size(rest, text), wo_share_pct(rest, all));
+  wo_text_add(w->out, "  %*s  %5.1f %%  others\n", SIZE_COLUMNS, WO_BYTES_TEXT(rest), wo_share_pct(rest, all));
 }
 
 /* "since entry 17". */
@@ -173,9 +170,8 @@ static void add_birth(struct wo_replay_writer *w, uint32_t request) {
 
 /* The bytes that would be freed, the block that keeps them, and its owner. */
 static void write_pin(struct wo_replay_writer *w, const struct wo_pin *pin) {
-  char text[3][WO_SIZE_TEXT];
-  wo_text_add(&w->line, "%s idle of %s, held by %s in ", wo__replay_size(pin->free_bytes, text[0]),
-              wo__replay_size(pin->size_bytes, text[1]), wo__replay_size(pin->held_bytes, text[2]));
+  wo_text_add(&w->line, "%s idle of %s, held by %s in ", WO_BYTES_TEXT(pin->free_bytes), WO_BYTES_TEXT(pin->size_bytes),
+              WO_BYTES_TEXT(pin->held_bytes));
   wo__replay_count(&w->line, pin->holder_count, "block", "blocks");
   if (pin->holder.instance != WO_NO_INSTANCE) {
     wo_text_add(&w->line, ": ");

@@ -21,16 +21,15 @@ static void write_sums(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_segment_use *const use = &report->attribution.use;
   const uint64_t in_use = report->attribution.total.block_bytes;
-  char text[2][WO_SIZE_TEXT];
   wo_text_add(w->out, "\n");
   wo_text_add(&w->line, "held: ");
   wo__replay_count(&w->line, report->holdings.segment_count, "segment", "segments");
-  wo_text_add(&w->line, " of %s, ", wo__replay_size(use->reserved_bytes, text[0]));
+  wo_text_add(&w->line, " of %s, ", WO_BYTES_TEXT(use->reserved_bytes));
   wo__replay_count(&w->line, report->holdings.block_count, "block", "blocks");
-  wo_text_add(&w->line, " of %s in use", wo__replay_size(in_use, text[0]));
-  if (report->holdings.knows_requested) wo_text_add(&w->line, " (requested %s)", wo__replay_size(use->live_bytes, text[1]));
+  wo_text_add(&w->line, " of %s in use", WO_BYTES_TEXT(in_use));
+  if (report->holdings.knows_requested) wo_text_add(&w->line, " (requested %s)", WO_BYTES_TEXT(use->live_bytes));
   if (use->pending_bytes > 0)
-    wo_text_add(&w->line, ", of these %s freed and waiting for other streams", wo__replay_size(use->pending_bytes, text[0]));
+    wo_text_add(&w->line, ", of these %s freed and waiting for other streams", WO_BYTES_TEXT(use->pending_bytes));
   wo__replay_put(w, 2, 4);
   if (use->reserved_bytes > 0) wo__replay_bar(w, in_use, use->reserved_bytes);
 }
@@ -39,14 +38,13 @@ static void write_sums(struct wo_replay_writer *w) {
 static void write_idle(struct wo_replay_writer *w) {
   const struct wo_holdings *const holdings = &w->report->holdings;
   const struct wo_segment_use *const use = &w->report->attribution.use;
-  char text[WO_SIZE_TEXT];
   if (use->pinned_free_bytes + use->releasable_bytes == 0) return;
-  wo_text_add(&w->line, "idle: torch.cuda.empty_cache() would give back %s", wo__replay_size(holdings->releasable_bytes, text));
-  wo_text_add(&w->line, "; %s stay beside blocks in use", wo__replay_size(use->pinned_free_bytes, text));
+  wo_text_add(&w->line, "idle: torch.cuda.empty_cache() would give back %s", WO_BYTES_TEXT(holdings->releasable_bytes));
+  wo_text_add(&w->line, "; %s stay beside blocks in use", WO_BYTES_TEXT(use->pinned_free_bytes));
   if (holdings->private_idle_bytes > 0)
     wo_text_add(&w->line, "; %s stay in private pools, for as long as their graphs or pools live",
-                wo__replay_size(holdings->private_idle_bytes, text));
-  wo_text_add(&w->line, "; the largest free block has %s", wo__replay_size(use->largest_free_bytes, text));
+                WO_BYTES_TEXT(holdings->private_idle_bytes));
+  wo_text_add(&w->line, "; the largest free block has %s", WO_BYTES_TEXT(use->largest_free_bytes));
   wo__replay_put(w, 2, 4);
 }
 
@@ -54,19 +52,17 @@ static void write_idle(struct wo_replay_writer *w) {
  * entry does not have before 2.10. */
 static void write_refusal(struct wo_replay_writer *w) {
   const struct wo_holdings *const holdings = &w->report->holdings;
-  char text[2][WO_SIZE_TEXT];
   if (!holdings->has_oom) return;
   wo_text_add(&w->line, "it was taken when a request of %s was refused, with %s free on the device",
-              wo__replay_size(holdings->oom_bytes, text[0]), wo__replay_size(holdings->oom_free_bytes, text[1]));
+              WO_BYTES_TEXT(holdings->oom_bytes), WO_BYTES_TEXT(holdings->oom_free_bytes));
   wo__replay_put(w, 2, 4);
 }
 
 static void write_place(struct wo_replay_writer *w, const struct wo_holdings_place *place) {
   const bool is_private = place->pool.first != 0 || place->pool.second != 0;
-  char text[3][WO_SIZE_TEXT];
-  wo_text_add(&w->line, "%*s reserved  %*s in use  %*s idle  ", SIZE_COLUMNS, wo__replay_size(place->use.reserved_bytes, text[0]),
-              SIZE_COLUMNS, wo__replay_size(place->block_bytes, text[1]), SIZE_COLUMNS,
-              wo__replay_size(place->use.reserved_bytes - place->block_bytes, text[2]));
+  wo_text_add(&w->line, "%*s reserved  %*s in use  %*s idle  ", SIZE_COLUMNS, WO_BYTES_TEXT(place->use.reserved_bytes),
+              SIZE_COLUMNS, WO_BYTES_TEXT(place->block_bytes), SIZE_COLUMNS,
+              WO_BYTES_TEXT(place->use.reserved_bytes - place->block_bytes));
   if (place->stream == 0) {
     wo_text_add(&w->line, "default stream");
   } else {

@@ -7,8 +7,7 @@
 
 #include "cuda_replay/command/replay_report.h"
 #include "parsers/base/output/page.h"
-
-enum { WO_SIZE_TEXT = 32 };
+#include "parsers/base/units.h"
 
 struct wo_replay_writer {
   const struct wo_replay_report *report;
@@ -26,9 +25,6 @@ void wo__replay_put(struct wo_replay_writer *w, size_t indent, size_t hanging);
 
 /* The same, after the text on the output's last line, which has `column` columns; further lines are indented by that much. */
 void wo__replay_put_behind(struct wo_replay_writer *w, size_t column);
-
-/* "24.21 GiB" into a buffer of WO_SIZE_TEXT bytes, which is returned. */
-const char *wo__replay_size(uint64_t bytes, char *buf);
 
 /* "1 block", "12 blocks". */
 void wo__replay_count(struct wo_text *out, uint64_t count, const char *one, const char *many);

@@ -4,7 +4,6 @@
 
 #include "cuda_replay/command/replay_text_internal.h"
 #include "parsers/base/clean.h"
-#include "parsers/base/units.h"
 
 /* The most bytes of a name that are shown. */
 enum { NAME_BYTES = 200 };
@@ -33,10 +32,6 @@ void wo__replay_put_behind(struct wo_replay_writer *w, size_t column) {
   if (lines.is_failed || w->line.is_failed) w->out->is_failed = true;
   w->line.len = 0;
   wo_text_done(&lines);
-}
-
-const char *wo__replay_size(uint64_t bytes, char *buf) {
-  return wo_units_bytes_text((double)bytes, buf, WO_SIZE_TEXT);
 }
 
 void wo__replay_count(struct wo_text *out, uint64_t count, const char *one, const char *many) {
@@ -73,13 +68,12 @@ void wo__replay_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t reserv
   const bool has_capacity = w->report->capacity.bytes >= reserved && w->report->capacity.bytes > 0;
   const uint64_t all = has_capacity ? w->report->capacity.bytes : reserved;
   const size_t columns = (w->style.width < 100 ? w->style.width : 100) - 6;
-  char text[3][WO_SIZE_TEXT];
   if (all == 0) return;
   const struct wo_bar_part parts[] = {{WO_VIEW("#"), WO_TINT_PLAIN, count_cells(in_use, all, columns)},
                                       {WO_VIEW("."), WO_TINT_PLAIN, count_cells(reserved - in_use, all, columns)}};
   wo_page_bar(&(struct wo_page){w->out, w->style}, parts, 2, columns);
-  wo_text_add(&w->line, "# in use %s  . idle in segments %s (%.1f %%)", wo__replay_size(in_use, text[0]),
-              wo__replay_size(reserved - in_use, text[1]), wo_share_pct(reserved - in_use, reserved));
-  if (has_capacity) wo_text_add(&w->line, "  not taken %s", wo__replay_size(all - reserved, text[2]));
+  wo_text_add(&w->line, "# in use %s  . idle in segments %s (%.1f %%)", WO_BYTES_TEXT(in_use), WO_BYTES_TEXT(reserved - in_use),
+              wo_share_pct(reserved - in_use, reserved));
+  if (has_capacity) wo_text_add(&w->line, "  not taken %s", WO_BYTES_TEXT(all - reserved));
   wo__replay_put(w, 4, 4);
 }

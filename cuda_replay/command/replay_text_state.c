@@ -8,14 +8,13 @@
 static void write_sums(struct wo_replay_writer *w) {
   const struct wo_segment_map *const map = &w->report->state;
   uint64_t in_use = 0;
-  char text[2][WO_SIZE_TEXT];
   for (size_t i = 0; i < map->blocks.count; i++) {
     if (map->blocks.items[i].state != WO_BLOCK_FREE) in_use += map->blocks.items[i].size_bytes;
   }
   wo_text_add(w->out, "\n");
   wo_text_add(&w->line, "after entry %" PRIu64 ": ", w->report->state_at);
   wo__replay_count(&w->line, map->segments.count, "segment", "segments");
-  wo_text_add(&w->line, " of %s, %s in use", wo__replay_size(map->reserved_bytes, text[0]), wo__replay_size(in_use, text[1]));
+  wo_text_add(&w->line, " of %s, %s in use", WO_BYTES_TEXT(map->reserved_bytes), WO_BYTES_TEXT(in_use));
   wo__replay_put(w, 2, 4);
 }
 

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "cuda_replay/command/replay_text_internal.h"
-#include "parsers/base/units.h"
 
 /* The most reasons of a forecast that are shown. */
 enum { REASONS_SHOWN = 5 };
@@ -59,9 +58,8 @@ static void write_row(struct wo_replay_writer *w, const struct wo_replay_case *r
   add_result(w, result);
   if (color != WO_TINT_PLAIN) wo__replay_color(w, WO_TINT_PLAIN);
   if (result->reserved_lo_bytes != result->reserved_hi_bytes && result->oom_count == 0) {
-    char less[WO_SIZE_TEXT];
     wo_text_add(&w->line, " (up to %s less, by the order of addresses)",
-                wo__replay_size(result->reserved_hi_bytes - result->reserved_lo_bytes, less));
+                WO_BYTES_TEXT(result->reserved_hi_bytes - result->reserved_lo_bytes));
   }
   wo__replay_put_behind(w, LABEL_COLUMN);
 }
@@ -98,7 +96,6 @@ static void write_bounds(struct wo_replay_writer *w) {
 static void write_reasons(struct wo_replay_writer *w) {
   const struct wo_forecast *const forecast = &w->report->forecast;
   bool is_written[WO_SCALE_REASON_COUNT_] = {false};
-  char text[WO_SIZE_TEXT];
   wo_text_add(&w->line, "the likely peak by reason:");
   for (int row = 0; row < REASONS_SHOWN; row++) {
     int best = WO_SCALE_REASON_COUNT_;
@@ -108,11 +105,10 @@ static void write_reasons(struct wo_replay_writer *w) {
     }
     if (best == WO_SCALE_REASON_COUNT_) break;
     is_written[best] = true;
-    wo_text_add(&w->line, "%s %s (%s)", row > 0 ? "," : "", wo__replay_size(forecast->reason_bytes[best], text),
+    wo_text_add(&w->line, "%s %s (%s)", row > 0 ? "," : "", WO_BYTES_TEXT(forecast->reason_bytes[best]),
                 wo_scale_reason_text((enum wo_scale_reason)best));
   }
-  if (forecast->unsure_bytes > 0)
-    wo_text_add(&w->line, "; %s of it may grow otherwise", wo__replay_size(forecast->unsure_bytes, text));
+  if (forecast->unsure_bytes > 0) wo_text_add(&w->line, "; %s of it may grow otherwise", WO_BYTES_TEXT(forecast->unsure_bytes));
   wo__replay_put(w, 4, 6);
 }
 

@@ -121,6 +121,6 @@ void wo_gpu_add_holders(const struct wo_cuda_driver *driver, const struct wo_nvm
     const struct wo_view clean = wo_clean_utf8(wo_view_of(holders[i].name), name, sizeof name);
     wo_text_add(out, "%s pid %u %.*s %s", i == 0 ? "; on it:" : ",", holders[i].pid, (int)clean.len,
                 clean.len > 0 ? clean.ptr : "",
-                holders[i].used_bytes == UINT64_MAX ? "(bytes not told)" : WO_BYTES_TEXT((double)holders[i].used_bytes));
+                holders[i].used_bytes == UINT64_MAX ? "(bytes not told)" : WO_BYTES_TEXT(holders[i].used_bytes));
   }
 }
