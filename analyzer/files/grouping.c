@@ -11,6 +11,7 @@
 
 #include "analyzer/files/names.h"
 #include "parsers/base/number.h"
+#include "parsers/base/vec.h"
 
 /* Sorts of files, in the order in which they are handled: logs make the groups that the others join. */
 enum sort { SORT_LOG, SORT_RECORD, SORT_SCRIPT, SORT_CONFIG, SORT_REST };
@@ -241,25 +242,16 @@ static enum wo_status adopt_nameless(struct work *work, uint32_t first_draft) {
 }
 
 /* The first of the folder's drafts, sorted by id, whose id is not smaller. */
-static uint32_t lower_bound(const struct draft *drafts, uint32_t count, struct wo_view id) {
-  uint32_t low = 0;
-  uint32_t high = count;
-  while (low < high) {
-    const uint32_t middle = low + (high - low) / 2;
-    const struct row *row = drafts[middle].first;
-    if (row->id.len > 0 && wo_view_compare(row->id, id) < 0) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
+static size_t lower_bound(const struct draft *drafts, uint32_t count, struct wo_view id) {
+  size_t low = 0;
+  WO_LOWER_BOUND(low, count, at, drafts[at].first->id.len > 0 && wo_view_compare(drafts[at].first->id, id) < 0);
   return low;
 }
 
 /* Adds a file to the groups of its id; a record of a whole array joins all its tasks. */
 static enum wo_status join_by_id(struct work *work, const struct row *row, struct draft *drafts, uint32_t count,
                                  uint32_t *ret_joined) {
-  for (uint32_t i = lower_bound(drafts, count, row->id); i < count && wo_view_equal(drafts[i].first->id, row->id); i++) {
+  for (size_t i = lower_bound(drafts, count, row->id); i < count && wo_view_equal(drafts[i].first->id, row->id); i++) {
     if (row->task >= 0 && row->task != drafts[i].first->task) continue;
     if (join(work, &drafts[i], row->path) != WO_OK) return WO_E_NOMEM;
     (*ret_joined)++;

@@ -475,6 +475,7 @@ static void put_monitor(struct writer *w, cJSON *array, const struct wo_card_tra
 static void put_process(struct writer *w, cJSON *array, const struct wo_event *process) {
   const double pid = wo_event_number(process, WO_FIELD_PID, 0);
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  assert(process->span.file < w->job->input_count);
   wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[process->span.file].path));
   put_figure(w, object, "gpu", wo_figure_of(process, WO_FIELD_GPU));
   wo_json_put_maybe(&w->json, object, "pid", pid > 0, (uint64_t)pid);

@@ -37,6 +37,7 @@ static inline void wo__exponent_set(struct wo_exponent *exponent, enum wo_scale_
 /* Sets an instance's power of the length. */
 static inline void wo__scale_set(struct wo__scaling *work, size_t instance, unsigned low, unsigned likely, unsigned high,
                                  enum wo_scale_reason reason) {
+  assert(low <= likely && likely <= high && high <= 2);
   wo__exponent_set(&work->exponents[instance], WO_AXIS_SEQ_LEN, low, likely, high, reason);
 }
 

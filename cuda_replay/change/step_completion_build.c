@@ -8,7 +8,9 @@
 
 #include "cuda_replay/change/step_completion_internal.h"
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
+#include "cuda_replay/pattern/alloc_pattern_valid.h"
 #include "parsers/base/arena.h"
+#include "parsers/base/vec.h"
 
 /* A block that is alive at the refused request, and whose end the aligned part does not show. */
 struct heir {
@@ -120,14 +122,8 @@ static struct heir key_of(const struct builder *builder, uint32_t instance, stru
 
 /* The first of a group, or the end of the list. */
 static size_t find_group(const struct builder *builder, const struct heir *key) {
-  size_t low = 0, high = builder->heir_count;
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if (compare_keys(&builder->heirs[middle], key) < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  size_t low = 0;
+  WO_LOWER_BOUND(low, builder->heir_count, at, compare_keys(&builder->heirs[at], key) < 0);
   return low;
 }
 
@@ -331,6 +327,7 @@ static enum wo_status write(struct builder *builder, const struct wo_trace *trac
   give(builder, (struct likeness){.of_stack = true});
   give(builder, (struct likeness){.of_size = true});
   if (!serve_refused(builder) || !repeat_rest(builder)) return WO_E_NOMEM;
+  assert(wo_alloc_pattern_is_valid(builder->to));
   completion->added_count = builder->to->instances.count - first_added;
   const enum wo_status status = classify(builder, first_added, trace, builder->to, &completion->high_classes);
   return status == WO_OK ? make_low(builder, first_added, trace, completion) : status;

@@ -8,6 +8,7 @@
 
 #include "cuda_replay/allocator/allocator.h"
 #include "cuda_replay/change/step_completion_internal.h"
+#include "parsers/base/vec.h"
 
 /* Larger sizes do not occur, and doubles up to it are exact enough to be rounded. */
 #define SIZE_MOST ((double)((uint64_t)1 << 60))
@@ -206,14 +207,8 @@ static void widen(struct wo__size_span *span, double size) {
 
 /* The first pair of at least this size. */
 static size_t find_pair(const struct wo__size_map *sizes, uint64_t from) {
-  size_t low = 0, high = sizes->count;
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if (sizes->pairs[middle].from < from)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  size_t low = 0;
+  WO_LOWER_BOUND(low, sizes->count, at, sizes->pairs[at].from < from);
   return low;
 }
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "cuda_replay/change/transform_internal.h"
+#include "cuda_replay/pattern/alloc_pattern_valid.h"
 #include "parsers/base/number.h"
 
 static const struct wo_transform rows[] = {
@@ -81,5 +82,7 @@ enum wo_status wo_transform_apply(const struct wo_transform *transform, const st
                                   struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
   assert(request->classes->marks.count == request->pattern->instances.count);
   assert(request->bound < WO_BOUND_COUNT_);
-  return transform->apply(request, ret_pattern, err);
+  enum wo_status status = transform->apply(request, ret_pattern, err);
+  assert(status != WO_OK || wo_alloc_pattern_is_valid(ret_pattern));
+  return status;
 }

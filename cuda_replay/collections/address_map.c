@@ -19,30 +19,16 @@ struct wo__address_run {
 
 /* The number of runs whose lowest address is at or below `address`. */
 static size_t places_below(const struct wo_address_map *map, uint64_t address) {
-  size_t low = 0, high = map->places.count;
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if (map->places.items[middle].first <= address) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
+  size_t low = 0;
+  WO_LOWER_BOUND(low, map->places.count, at, map->places.items[at].first <= address);
   return low;
 }
 
 /* The number of items of a run at or below `address`. */
 static uint32_t items_below(const struct wo__address_run *run, uint64_t address) {
-  uint32_t low = 0, high = run->count;
-  while (low < high) {
-    const uint32_t middle = (low + high) / 2;
-    if (run->items[middle].address <= address) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  size_t low = 0;
+  WO_LOWER_BOUND(low, run->count, at, run->items[at].address <= address);
+  return (uint32_t)low;
 }
 
 bool wo_address_map_below(const struct wo_address_map *map, uint64_t address, struct wo_address_item *ret_item) {

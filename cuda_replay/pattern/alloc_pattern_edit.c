@@ -135,14 +135,8 @@ static bool survivors_make(const struct wo_alloc_pattern *pattern, struct surviv
 
 /* The group of a size; NULL when nothing of that size survives. */
 static struct survivor_group *survivors_of(const struct survivors *survivors, uint64_t size_bytes) {
-  size_t low = 0, high = survivors->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (survivors->rows[middle].size_bytes < size_bytes)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  size_t low = 0;
+  WO_LOWER_BOUND(low, survivors->count, at, survivors->rows[at].size_bytes < size_bytes);
   return low < survivors->count && survivors->rows[low].size_bytes == size_bytes ? &survivors->groups[low] : NULL;
 }
 

@@ -7,15 +7,8 @@
 #include "parsers/base/vec.h"
 
 static struct wo__private_segment *segment_at(const struct wo__private_pools *pools, uint64_t address) {
-  size_t low = 0, high = pools->segments.count;
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if (pools->segments.items[middle].address <= address) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
+  size_t low = 0;
+  WO_LOWER_BOUND(low, pools->segments.count, at, pools->segments.items[at].address <= address);
   if (low == 0) return NULL;
   struct wo__private_segment *const segment = &pools->segments.items[low - 1];
   return address < segment->end ? segment : NULL;

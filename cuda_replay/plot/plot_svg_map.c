@@ -227,18 +227,10 @@ static void draw_block(struct drawing *drawing, const struct piece *piece, const
 }
 
 /* The first block of the segment that ends above `address`; blocks are in the order of addresses. */
-static uint32_t first_block_at(const struct wo_segment_map *map, const struct wo_map_segment *segment, uint64_t address) {
-  uint32_t low = segment->first_block;
-  uint32_t high = segment->first_block + segment->block_count;
-  while (low < high) {
-    const uint32_t middle = low + (high - low) / 2;
-    const struct wo_map_block *const block = &map->blocks.items[middle];
-    if (block->address + block->size_bytes <= address) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
+static size_t first_block_at(const struct wo_segment_map *map, const struct wo_map_segment *segment, uint64_t address) {
+  size_t low = segment->first_block;
+  WO_LOWER_BOUND(low, segment->first_block + segment->block_count, at,
+                 map->blocks.items[at].address + map->blocks.items[at].size_bytes <= address);
   return low;
 }
 
@@ -256,7 +248,7 @@ static void draw_piece(struct drawing *drawing, const struct piece *piece) {
     close_tip(drawing);
   }
   const uint32_t end = segment->first_block + segment->block_count;
-  for (uint32_t i = first_block_at(map, segment, piece->start); i < end; i++) {
+  for (size_t i = first_block_at(map, segment, piece->start); i < end; i++) {
     if (map->blocks.items[i].address >= piece->start + piece->size_bytes) break;
     draw_block(drawing, piece, &map->blocks.items[i]);
   }

@@ -4,6 +4,7 @@
 
 #include "cuda_replay/plot/plot_svg_internal.h"
 #include "parsers/base/units.h"
+#include "parsers/base/vec.h"
 
 /* The most columns: two pixels each. Pixels of the two panels, and of a heading with room for labels above the chart. The most
  * marks of iterations. */
@@ -111,15 +112,7 @@ static void add_label_beside(struct chart *chart, double x, double y, struct wo_
 /* Whether a step of the optimizer begins after from_us, but not after to_us. Annotations are by rising time. */
 static bool has_optimizer_step(const struct wo_recording *recording, int64_t from_us, int64_t to_us) {
   size_t low = 0;
-  size_t high = recording->annotations.count;
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if (recording->annotations.items[middle].time_us <= from_us) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
+  WO_LOWER_BOUND(low, recording->annotations.count, at, recording->annotations.items[at].time_us <= from_us);
   for (; low < recording->annotations.count && recording->annotations.items[low].time_us <= to_us; low++) {
     const struct wo_annotation *const annotation = &recording->annotations.items[low];
     if (annotation->is_start && wo_view_starts(annotation->name, "Optimizer.step")) return true;

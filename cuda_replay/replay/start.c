@@ -244,15 +244,8 @@ static uint64_t range_begin(const struct ranges *ranges, size_t segment) {
 
 /* The number of segments below an address. */
 static size_t segments_below(const struct wo_start *start, uint64_t address) {
-  size_t low = 0, high = start->segments.count;
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if (start->segments.items[middle].address < address) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
+  size_t low = 0;
+  WO_LOWER_BOUND(low, start->segments.count, at, start->segments.items[at].address < address);
   return low;
 }
 

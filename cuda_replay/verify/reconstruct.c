@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "cuda_replay/recording/recording_valid.h"
 #include "parsers/base/units.h"
 #include "parsers/base/vec.h"
 
@@ -330,6 +331,7 @@ enum wo_status wo_reconstruct(const struct wo_job_sizes *sizes, struct wo_record
   enum wo_status status = look(&maker, &parts, &lacks_activations);
   if (status == WO_OK && make(&maker, &parts, lacks_activations) != WO_OK) status = wo_err_nomem(err);
   if (status != WO_OK) return status;
+  assert(wo_recording_is_valid(maker.recording));
   *ret_recording = maker.recording;
   *ret_lacks_activations = lacks_activations;
   return WO_OK;

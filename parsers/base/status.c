@@ -14,6 +14,8 @@
 static const char *const status_texts[] = {WO_STATUS_MAP(STATUS_TEXT)};
 #undef STATUS_TEXT
 
+_Static_assert(sizeof status_texts / sizeof status_texts[0] == WO_STATUS_COUNT_, "one text per status");
+
 /* Stands in front of what is left of a file name that does not fit. */
 static const char cut_mark[] = "...";
 

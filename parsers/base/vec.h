@@ -27,6 +27,15 @@
 /* Releases the storage and makes the vector empty. */
 #define WO_VEC_DONE(vec) wo_vec_done((void **)&(vec)->items, &(vec)->count, &(vec)->capacity)
 
+/* Raises `low`, a size_t that is 0 or known to be low enough, to the first of `count` items in order that is not before a place:
+ * is_before is an expression of `at`, the index of an item.
+ *
+ *   size_t low = 0;
+ *   WO_LOWER_BOUND(low, v.count, at, v.items[at].time < from); */
+#define WO_LOWER_BOUND(low, count, at, is_before)                                                                                \
+  for (size_t high_ = (count), at; (low) < high_ && (at = (low) + (high_ - (low)) / 2, true);)                                   \
+  (is_before) ? (low = at + 1) : (high_ = at)
+
 /* The function behind WO_VEC_RESERVE: grows *items (element size in bytes given) by doubling. */
 bool wo_vec_reserve(void **items, size_t *capacity, size_t count, size_t more, size_t cap, size_t element_size);
 

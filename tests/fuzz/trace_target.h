@@ -9,7 +9,7 @@
 #include "parsers/base/text.h"
 #include "tests/support/recording/trace_lines_writer.h"
 #include "tests/fuzz/require.h"
-#include "tests/support/recording/recording_valid.h"
+#include "cuda_replay/recording/recording_valid.h"
 
 /* What libFuzzer calls. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "parsers/base/vec.h"
+
 #include "cuda_replay/recording/json/trace_lines_internal.h"
 
 /* An allocation with its address and time. */
@@ -38,14 +40,8 @@ static struct place *sort_allocations(const struct wo_trace *trace, size_t *ret_
 
 /* The newest allocation of the address before an entry, or NULL. */
 static const struct place *find_before(const struct place *places, size_t count, struct place wanted) {
-  size_t low = 0, high = count;
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if (compare_places(&places[middle], &wanted) < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  size_t low = 0;
+  WO_LOWER_BOUND(low, count, at, compare_places(&places[at], &wanted) < 0);
   return low > 0 && places[low - 1].address == wanted.address ? &places[low - 1] : NULL;
 }
 

@@ -1,9 +1,11 @@
 /* Memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot, every version since 2.0): from the pickle to a recording. */
 #include "cuda_replay/recording/snapshot/snapshot.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "cuda_replay/recording/recording_valid.h"
 #include "cuda_replay/recording/snapshot/snapshot_internal.h"
 #include "cuda_replay/recording/trace_front.h"
 #include "parsers/base/limits.h"
@@ -173,5 +175,6 @@ enum wo_status wo_snapshot_read(struct wo_trace_source *source, struct wo_record
   if (status == WO_OK) status = assemble(&snapshot);
   done(&snapshot);
   if (status != WO_OK && err != NULL) *err = own_err;
+  assert(status != WO_OK || wo_recording_is_valid(recording));
   return status;
 }

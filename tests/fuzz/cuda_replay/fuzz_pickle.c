@@ -8,7 +8,7 @@
 #include "cuda_replay/recording/snapshot/snapshot_page.h"
 #include "cuda_replay/recording/open/trace_open.h"
 #include "tests/fuzz/require.h"
-#include "tests/support/recording/recording_valid.h"
+#include "cuda_replay/recording/recording_valid.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

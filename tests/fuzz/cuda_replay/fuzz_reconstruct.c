@@ -9,7 +9,7 @@
 #include "cuda_replay/verify/reconstruct.h"
 #include "cuda_replay/verify/verify_trial.h"
 #include "tests/fuzz/require.h"
-#include "tests/support/recording/recording_valid.h"
+#include "cuda_replay/recording/recording_valid.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,7 +13,7 @@
 #include "tests/support/replay/allocator_valid.h"
 #include "tests/fuzz/require.h"
 #include "tests/support/replay/random_program.h"
-#include "tests/support/recording/recording_valid.h"
+#include "cuda_replay/recording/recording_valid.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,7 +13,7 @@
 #include "cuda_replay/whatif/steady.h"
 #include "cuda_replay/change/transforms.h"
 #include "tests/fuzz/require.h"
-#include "tests/support/replay/pattern_valid.h"
+#include "cuda_replay/pattern/alloc_pattern_valid.h"
 #include "parsers/base/vec.h"
 #include "tests/support/replay/transform_names.h"
 

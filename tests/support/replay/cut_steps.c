@@ -1,6 +1,6 @@
 /* Patterns are unrolled by steady.h, whose own tests hold it to be right. */
 #include "tests/support/replay/cut_steps.h"
-#include "tests/support/replay/pattern_valid.h"
+#include "cuda_replay/pattern/alloc_pattern_valid.h"
 
 #include <stdlib.h>
 

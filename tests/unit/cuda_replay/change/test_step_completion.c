@@ -15,7 +15,7 @@
 #include "tests/support/replay/cut_steps.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/replay/made_step.h"
-#include "tests/support/replay/pattern_valid.h"
+#include "cuda_replay/pattern/alloc_pattern_valid.h"
 #include "tests/support/replay/transform_names.h"
 
 static const struct wo_made_shape shape = {.batch = 4, .length = 96, .hidden = 352, .heads = 5, .layers = 3, .vocabulary = 1003};

@@ -12,7 +12,7 @@
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/replay/made_step.h"
-#include "tests/support/replay/pattern_valid.h"
+#include "cuda_replay/pattern/alloc_pattern_valid.h"
 #include "tests/support/replay/transform_names.h"
 
 static const struct wo_made_shape shape = {

@@ -11,7 +11,7 @@
 
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "tests/support/replay/made_step.h"
-#include "tests/support/replay/pattern_valid.h"
+#include "cuda_replay/pattern/alloc_pattern_valid.h"
 #include "tests/support/replay/class_rules.h"
 
 #define ENGINE "|torch::autograd::Engine::thread_main("

@@ -16,7 +16,7 @@
 #include "parsers/base/vec.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/replay/random_program.h"
-#include "tests/support/recording/recording_valid.h"
+#include "cuda_replay/recording/recording_valid.h"
 
 #define SNAPSHOTS WO_SOURCE_DIR "/../shared/corpus/snapshots/"
 

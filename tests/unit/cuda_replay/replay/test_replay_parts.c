@@ -19,7 +19,7 @@
 #include "parsers/base/vec.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/replay/random_program.h"
-#include "tests/support/recording/recording_valid.h"
+#include "cuda_replay/recording/recording_valid.h"
 
 #define MIB ((uint64_t)1024 * 1024)
 #define LARGE UINT64_C(0x7f0000000000)

@@ -13,7 +13,7 @@
 
 #include "cuda_replay/verify/verify_trial.h"
 #include "tests/support/failing_alloc.h"
-#include "tests/support/recording/recording_valid.h"
+#include "cuda_replay/recording/recording_valid.h"
 
 #define MIB (1024.0 * 1024)
 #define GIB (1024.0 * MIB)

@@ -11,7 +11,7 @@
 #include "tests/support/failing_alloc.h"
 #include "tests/support/recording/recordings.h"
 #include "tests/support/replay/trace_sample.h"
-#include "tests/support/recording/recording_valid.h"
+#include "cuda_replay/recording/recording_valid.h"
 
 #define MEMORY(ts, bytes, addr, device, allocated, reserved)                                                                     \
   "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":7,\"tid\":8,\"ts\":" ts                 \

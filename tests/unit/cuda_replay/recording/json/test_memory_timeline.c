@@ -10,7 +10,7 @@
 #include "tests/support/failing_alloc.h"
 #include "tests/support/recording/recordings.h"
 #include "tests/support/replay/trace_sample.h"
-#include "tests/support/recording/recording_valid.h"
+#include "cuda_replay/recording/recording_valid.h"
 
 /* As the exporter writes them: stacks are 0 PARAMETER, 3 TEMPORARY, 4 ACTIVATION, 5 GRADIENT. */
 static const struct {

@@ -13,7 +13,7 @@
 #include "tests/support/files.h"
 #include "tests/support/recording/recordings.h"
 #include "tests/support/replay/trace_sample.h"
-#include "tests/support/recording/recording_valid.h"
+#include "cuda_replay/recording/recording_valid.h"
 
 /* Every kind of line, as the writer writes it. */
 static const char canonical[] =

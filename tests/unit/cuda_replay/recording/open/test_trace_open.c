@@ -13,7 +13,7 @@
 #include "tests/support/files.h"
 #include "tests/support/recording/recordings.h"
 #include "tests/support/recording/snapshot_writer.h"
-#include "tests/support/recording/recording_valid.h"
+#include "cuda_replay/recording/recording_valid.h"
 
 #define BYTES(text) text, sizeof(text) - 1
 

@@ -12,7 +12,7 @@
 
 #include "tests/support/files.h"
 #include "tests/support/recording/recordings.h"
-#include "tests/support/recording/recording_valid.h"
+#include "cuda_replay/recording/recording_valid.h"
 
 #define FOLDER WO_SOURCE_DIR "/../shared/corpus/snapshots/"
 

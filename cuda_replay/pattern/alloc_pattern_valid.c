@@ -1,5 +1,5 @@
 /* Patterns checked request by request. */
-#include "tests/support/replay/pattern_valid.h"
+#include "cuda_replay/pattern/alloc_pattern_valid.h"
 
 /* Whether birth and death name requests that name the instance back. */
 static bool is_instance_valid(const struct wo_alloc_pattern *pattern, size_t i) {

@@ -1,6 +1,6 @@
 /* What everything that makes or changes a pattern guarantees. */
-#ifndef WO_TESTS_PATTERN_VALID_H
-#define WO_TESTS_PATTERN_VALID_H
+#ifndef WO_ALLOC_PATTERN_VALID_H
+#define WO_ALLOC_PATTERN_VALID_H
 
 #include "cuda_replay/pattern/alloc_pattern.h"
 

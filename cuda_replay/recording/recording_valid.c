@@ -1,5 +1,5 @@
 /* Recordings checked part by part: all later code relies on what is checked here. */
-#include "tests/support/recording/recording_valid.h"
+#include "cuda_replay/recording/recording_valid.h"
 
 static bool is_stack(const struct wo_recording *recording, uint32_t stack) {
   return stack == WO_NO_STACK || stack < recording->stacks.count;

@@ -1,6 +1,6 @@
 /* What every reader of recordings guarantees, for any bytes. */
-#ifndef WO_TESTS_RECORDING_VALID_H
-#define WO_TESTS_RECORDING_VALID_H
+#ifndef WO_RECORDING_VALID_H
+#define WO_RECORDING_VALID_H
 
 #include "cuda_replay/recording/trace.h"
 
