@@ -186,11 +186,14 @@ static const char *steps_compare(struct steps *s, bool has_walk) {
 
 /* Forgets blocks that an emptied cache has completed. */
 static void steps_drop_completed(struct steps *s) {
+  bool is_held[STEPS_MAX + 1] = {false}; /* by serial: each step hands out one block at most */
   size_t kept = 0;
+  for (const struct plain_block *b = s->plain.blocks; b != NULL; b = b->list_next) {
+    if (b->serial > STEPS_MAX) abort();
+    if (b->is_allocated || b->is_pending) is_held[b->serial] = true;
+  }
   for (size_t i = 0; i < s->live_count; i++) {
-    const struct plain_block *b = s->plain.blocks;
-    while (b != NULL && (b->serial != s->live[i].serial || !(b->is_allocated || b->is_pending))) b = b->list_next;
-    if (b != NULL) s->live[kept++] = s->live[i];
+    if (is_held[s->live[i].serial]) s->live[kept++] = s->live[i];
   }
   s->live_count = kept;
 }
