@@ -218,11 +218,11 @@ static enum wo_exit run_record(const struct wo_call *call) {
   if (wo_record_arm(&settings, &err) == WO_OK)
     wo_record_notes(call->words, call->errors);
   else
-    wo_text_add(call->errors, "whyoom record: %s; running without recording\n", err.message);
+    wo_message(call->errors, WO_VIEW("record"), "%s; running without recording", err.message);
   print_errors(call->errors);
   call->errors->len = 0;
   const enum wo_exit code = wo_record_become(call->words, &err);
-  wo_text_add(call->errors, "whyoom record: %s\n", err.message);
+  wo_message(call->errors, WO_VIEW("record"), "%s", err.message);
   return code;
 }
 

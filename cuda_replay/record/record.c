@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cuda_replay/record/record_text.h"
+#include "parsers/base/command/message.h"
 #include "parsers/base/limits.h"
 
 #define OUTPUT_DEFAULT "whyoom-traces"
@@ -268,8 +269,8 @@ void wo_record_notes(char *const *command, struct wo_text *notes) {
     if ((*command)[1] == '-') continue;
     const char letter = blocking_letter(*command + 1, &is_last, &skips);
     if (letter != 0)
-      wo_text_add(notes, "whyoom record: %s -%c passes over %s: this process will not be recorded\n", python, letter,
-                  letter == 'S' ? "sitecustomize" : "PYTHONPATH");
+      wo_message(notes, WO_VIEW("record"), "%s -%c passes over %s: this process will not be recorded", python, letter,
+                 letter == 'S' ? "sitecustomize" : "PYTHONPATH");
     if (letter != 0 || is_last) return;
     if (skips && command[1] != NULL) command++;
   }

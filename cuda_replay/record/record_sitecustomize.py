@@ -16,7 +16,7 @@ def _say(what):
     """One line on standard error, if verbose."""
     if os.environ.get("WHYOOM_RECORD_VERBOSE"):
         try:
-            sys.stderr.write("whyoom record: process %d: %s\n" % (os.getpid(), what))
+            sys.stderr.write("whyoom: record: process %d: %s\n" % (os.getpid(), what))
             sys.stderr.flush()
         except Exception:
             pass  # standard error may be closed

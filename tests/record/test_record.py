@@ -133,7 +133,7 @@ class Unchanged(Case):
                 plain, recorded = (run([sys.executable, path], env=env) for run in (self.run_plain, self.record))
                 self.assertEqual((recorded.returncode, recorded.stdout, recorded.stderr), (0, plain.stdout, plain.stderr))
                 told = self.record([sys.executable, path], ["-v"], env=env)
-                self.assertIn("whyoom record: process", told.stderr)
+                self.assertIn("whyoom: record: process", told.stderr)
                 self.assertEqual([name for name in os.listdir(self.traces) if name.endswith(".tmp")], [])
 
     def test_other_commands(self):
@@ -143,7 +143,7 @@ class Unchanged(Case):
     def test_command_that_cannot_run(self):
         missing = self.record(["no-such-command-here"])
         self.assertEqual((missing.returncode, missing.stdout), (127, ""))
-        self.assertIn("whyoom record: no-such-command-here: No such file", missing.stderr)
+        self.assertIn("whyoom: record: no-such-command-here: No such file", missing.stderr)
         refused = self.record([self.write("plain.txt", "text")])
         self.assertEqual(refused.returncode, 126)
         self.assertIn("Permission denied", refused.stderr)
