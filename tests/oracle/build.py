@@ -11,7 +11,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SUPPORT = ROOT / "tests" / "support" / "gpu"
+STAND_IN = ROOT / "tests" / "stand_in"
 # Looked up by name in the driver library and asserted, yet never called by the allocator.
 DRIVER_NAME = re.compile(rb"\x00(cu[A-Z][A-Za-z0-9_]+)(?=\x00)")
 MANAGEMENT_NAME = re.compile(rb"\x00(nvml[A-Z][A-Za-z0-9_]+)(?=\x00)")
@@ -74,7 +74,7 @@ def build(store, version):
     core = core_header.read_text() if core_header.exists() else ""
     peer_header = base / "include" / "c10" / "cuda" / "PeerToPeerAccess.h"
     peers = peer_header.read_text() if peer_header.exists() else ""
-    shell("gcc", "-c", "-O2", "-g", f"-I{ROOT}", SUPPORT / "standin.c", "-o", out / "standin.o")
+    shell("gcc", "-c", "-O2", "-g", f"-I{ROOT}", STAND_IN / "standin.c", "-o", out / "standin.o")
     shell("g++", "-std=c++20" if torch_number(version) >= 210 else "-std=c++17", "-O2", "-w", f"-DWO_TORCH={torch_number(version)}",
           f"-DWO_MARKS_CAPTURES={int('markCaptureBegin' in header)}",
           f"-DWO_NAMES_POOLS={int('MempoolId_t mempool_;' in header + core)}",

@@ -33,7 +33,7 @@
 #include <c10/core/AllocatorConfig.h>
 #endif
 
-#include "tests/support/gpu/standin.h"
+#include "tests/stand_in/standin.h"
 
 #if WO_ASKS_PRIMARY_CONTEXT
 /* Exported for libtorch_cuda, which is not loaded here; no header declares it. */

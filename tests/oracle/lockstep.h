@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "cuda_replay/allocator/allocator.h"
-#include "tests/support/gpu/standin.h"
+#include "tests/stand_in/standin.h"
 
 /* A call of the device (`kind` a letter of enum wo_standin_call), or an entry of the trace (a c f m o q s u, README.md). */
 struct wo_oracle_call {

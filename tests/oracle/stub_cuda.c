@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/gpu/standin.h"
+#include "tests/stand_in/standin.h"
 
 extern struct wo_standin wo_oracle_standin;
 

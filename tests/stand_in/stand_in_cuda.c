@@ -1,4 +1,4 @@
-/* A CUDA driver that is not there: the functions of cuda_symbols.def over counters and a made-up address space.
+/* A CUDA driver that is not there: the functions of cuda_symbols.def over the memory of a stand-in (standin.h).
  *
  * For tests only (WHYOOM_CUDA_LIBRARY names it). It has a size, counts memory in pages of 2 MiB, checks that it is used as the
  * real one wants (started, with a context current on the thread, addresses that were given out, whole mappings, access before
@@ -27,6 +27,7 @@
 
 #include "cuda_replay/device/cuda_driver.h"
 #include "tests/stand_in/environment.h"
+#include "tests/stand_in/standin.h"
 
 #define PAGE_BYTES (UINT64_C(2) << 20)
 #define LOST 719
@@ -35,9 +36,9 @@ enum { NOT_INITIALIZED = 3, INVALID_CONTEXT = 201, CONTEXT_IS_DESTROYED = 709 };
 
 enum { SLOTS = 1 << 18, THINGS_MAX = SLOTS / 4 * 3, RANGES_MAX = 1 << 12 };
 
-/* A segment, a handle, a mapping or a page that is mapped; size 0: an empty slot. */
+/* A handle, a mapping or a page that is mapped; size 0: an empty slot. */
 struct thing {
-  enum { SEGMENT = 1, HANDLE, MAPPING, PAGE } kind;
+  enum { HANDLE = 1, MAPPING, PAGE } kind;
   uint64_t at; /* address, or the handle */
   uint64_t size_bytes;
   uint64_t handle;    /* of a mapping */
@@ -55,8 +56,9 @@ struct range {
 /* All there is. One thread uses it, as the real one would be used. */
 static struct {
   bool is_ready;
-  uint64_t total_bytes, other_bytes, used_bytes;
-  uint64_t next_address, next_handle;
+  struct wo_standin memory; /* its capacity is what others and contexts leave */
+  uint64_t other_bytes;
+  uint64_t next_handle;
   int cards, mode;
   long slow_us, lost_at, calls, fail_at, fail_result;
   bool fails_on;
@@ -67,8 +69,7 @@ static struct {
   uint64_t context_bytes, granularity_bytes;
   bool is_integrated, has_vmm, has_rdma;
   bool is_started;
-  int retained; /* contexts: how often; one card is used at a time */
-  bool is_falling;
+  int retained;              /* contexts: how often; one card is used at a time */
   struct thing slots[SLOTS]; /* a hash table by kind and address, searched forward */
   size_t thing_count;
   struct range ranges[RANGES_MAX];
@@ -103,19 +104,19 @@ static void make_ready(void) {
   if (card.is_ready) return;
   const char *const log = getenv("STAND_IN_LOG");
   card.is_ready = true;
-  card.total_bytes = number_of("STAND_IN_TOTAL", UINT64_C(24) << 30);
+  wo_standin_reset(&card.memory, number_of("STAND_IN_TOTAL", UINT64_C(24) << 30),
+                   number_of("STAND_IN_DOWN", 0) == 1 ? WO_STANDIN_DESCENDING : WO_STANDIN_ASCENDING, 0);
+  card.memory.is_one_space = true;
   card.other_bytes = number_of("STAND_IN_OTHER", 0);
   card.cards = (int)number_of("STAND_IN_CARDS", 1);
   card.mode = (int)number_of("STAND_IN_MODE", 0);
   card.slow_us = (long)number_of("STAND_IN_SLOW_US", 0);
   card.lost_at = (long)number_of("STAND_IN_LOST", 0);
-  card.is_falling = number_of("STAND_IN_DOWN", 0) == 1;
   card.context_bytes = number_of("STAND_IN_CONTEXT", 0);
   card.granularity_bytes = number_of("STAND_IN_PAGE", PAGE_BYTES);
   card.is_integrated = number_of("STAND_IN_INTEGRATED", 0) == 1;
   card.has_vmm = number_of("STAND_IN_NO_VMM", 0) == 0;
   card.has_rdma = number_of("STAND_IN_NO_RDMA", 0) == 0;
-  card.next_address = UINT64_C(0x7f0000000000);
   card.next_handle = 1;
   card.log = log ? fopen(log, "w") : NULL;
   read_fault();
@@ -157,9 +158,11 @@ static uint64_t pages(uint64_t bytes) {
   return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-static uint64_t free_bytes(void) {
-  const uint64_t taken = card.used_bytes + card.other_bytes + (card.retained > 0 ? card.context_bytes : 0);
-  return taken < card.total_bytes ? card.total_bytes - taken : 0;
+/* The memory of the card, with what others and the context leave of it now. */
+static struct wo_standin *memory(void) {
+  const uint64_t taken = card.other_bytes + (card.retained > 0 ? card.context_bytes : 0);
+  card.memory.capacity_bytes = taken < card.memory.total_bytes ? card.memory.total_bytes - taken : 0;
+  return &card.memory;
 }
 
 /* ---- Things ---- */
@@ -198,12 +201,6 @@ static void drop(struct thing *thing) {
   card.thing_count--;
 }
 
-static uint64_t new_addresses(uint64_t size_bytes) {
-  const uint64_t at = card.is_falling ? card.next_address - pages(size_bytes) : card.next_address;
-  card.next_address = card.is_falling ? at : at + pages(size_bytes);
-  return at;
-}
-
 /* The range that [at, at + size) lies in, or NULL. */
 static struct range *range_at(uint64_t at, uint64_t size_bytes) {
   for (size_t i = 0; i < card.range_count; i++) {
@@ -235,8 +232,8 @@ static bool is_mapped(uint64_t at, uint64_t size_bytes) {
 
 /* Whether the card may write there: inside of a segment (of which the front is looked at), or on pages with access. */
 static bool is_writable(uint64_t at, uint64_t size_bytes) {
-  const struct thing *const segment = find(SEGMENT, at);
-  if (segment) return size_bytes <= pages(segment->size_bytes);
+  const uint64_t segment_bytes = range_at(at, 1) ? 0 : wo_standin_size(&card.memory, at);
+  if (segment_bytes > 0) return size_bytes <= pages(segment_bytes);
   for (uint64_t page = at / PAGE_BYTES * PAGE_BYTES; page < at + size_bytes; page += PAGE_BYTES) {
     const struct thing *const found = find(PAGE, page);
     if (!found || !found->is_accessible) return false;
@@ -323,7 +320,7 @@ int cuDeviceGetName(char *name, int size, int device) {
 int cuDeviceTotalMem_v2(size_t *ret_bytes, int device) {
   const int result = begin("cuDeviceTotalMem_v2");
   (void)device;
-  *ret_bytes = card.total_bytes;
+  *ret_bytes = card.memory.total_bytes;
   return result;
 }
 
@@ -358,7 +355,8 @@ int cuDeviceGetUuid_v2(struct wo_cuda_uuid *ret_uuid, int device) {
 int cuDevicePrimaryCtxRetain(void **ret_context, int device) {
   int result = begin("cuDevicePrimaryCtxRetain");
   if (result == WO_CUDA_SUCCESS && card.mode == WO_CUDA_MODE_PROHIBITED) result = WO_CUDA_UNAVAILABLE;
-  if (result == WO_CUDA_SUCCESS && card.retained == 0 && card.context_bytes > free_bytes()) result = WO_CUDA_OUT_OF_MEMORY;
+  if (result == WO_CUDA_SUCCESS && card.retained == 0 && card.context_bytes > wo_standin_free_bytes(memory()))
+    result = WO_CUDA_OUT_OF_MEMORY;
   if (result == WO_CUDA_SUCCESS) *ret_context = &card;
   if (result == WO_CUDA_SUCCESS) card.retained++;
   return end(result, "cuDevicePrimaryCtxRetain", (uint64_t)device, 0);
@@ -369,7 +367,7 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
   int result = begin("cuDevicePrimaryCtxRelease_v2");
   if (result == WO_CUDA_SUCCESS && card.retained == 0) result = INVALID_CONTEXT;
   if (result == WO_CUDA_SUCCESS) card.retained--;
-  return end(result, "cuDevicePrimaryCtxRelease_v2", (uint64_t)device, card.used_bytes);
+  return end(result, "cuDevicePrimaryCtxRelease_v2", (uint64_t)device, card.memory.used_bytes);
 }
 
 int cuCtxSetCurrent(void *context) {
@@ -386,30 +384,24 @@ int cuCtxSynchronize(void) {
 
 int cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total) {
   const int result = begin_current("cuMemGetInfo_v2");
-  *ret_free = free_bytes();
-  *ret_total = card.total_bytes;
+  *ret_free = wo_standin_free_bytes(memory());
+  *ret_total = card.memory.total_bytes;
   return result;
 }
 
 int cuMemAlloc_v2(uint64_t *ret_address, size_t bytes) {
   int result = begin_current("cuMemAlloc_v2");
   if (result == WO_CUDA_SUCCESS && bytes == 0) result = WO_CUDA_INVALID_VALUE;
-  if (result == WO_CUDA_SUCCESS && pages(bytes) > free_bytes()) result = WO_CUDA_OUT_OF_MEMORY;
   if (result != WO_CUDA_SUCCESS) return end(result, "cuMemAlloc", 0, bytes);
-  *ret_address = new_addresses(bytes);
-  if (!add((struct thing){.kind = SEGMENT, .at = *ret_address, .size_bytes = bytes})) return end(LOST, "cuMemAlloc", 0, bytes);
-  card.used_bytes += pages(bytes);
-  return end(result, "cuMemAlloc", *ret_address, bytes);
+  *ret_address = wo_standin_malloc(memory(), bytes);
+  return end(*ret_address ? result : WO_CUDA_OUT_OF_MEMORY, "cuMemAlloc", *ret_address, bytes);
 }
 
 int cuMemFree_v2(uint64_t address) {
   int result = begin_current("cuMemFree_v2");
-  struct thing *const segment = find(SEGMENT, address);
-  const uint64_t bytes = segment ? segment->size_bytes : 0;
-  if (result == WO_CUDA_SUCCESS && !segment) result = WO_CUDA_INVALID_VALUE;
-  if (result != WO_CUDA_SUCCESS) return end(result, "cuMemFree", address, bytes);
-  card.used_bytes -= pages(bytes);
-  drop(segment);
+  const uint64_t bytes = range_at(address, 1) ? 0 : wo_standin_size(&card.memory, address);
+  if (result == WO_CUDA_SUCCESS && bytes == 0) result = WO_CUDA_INVALID_VALUE;
+  if (result == WO_CUDA_SUCCESS) wo_standin_free(&card.memory, address);
   return end(result, "cuMemFree", address, bytes);
 }
 
@@ -427,7 +419,8 @@ int cuMemAddressReserve(uint64_t *ret_address, size_t bytes, size_t alignment, u
   if (result == WO_CUDA_SUCCESS && (bytes == 0 || bytes % PAGE_BYTES != 0 || flags != 0)) result = WO_CUDA_INVALID_VALUE;
   if (result != WO_CUDA_SUCCESS) return end(result, "cuMemAddressReserve", 0, bytes);
   if (card.range_count == RANGES_MAX) return end(LOST, "cuMemAddressReserve", 0, bytes);
-  *ret_address = new_addresses(bytes);
+  *ret_address = wo_standin_reserve(&card.memory, bytes);
+  if (*ret_address == 0) return end(LOST, "cuMemAddressReserve", 0, bytes);
   card.ranges[card.range_count++] = (struct range){.at = *ret_address, .size_bytes = bytes};
   return end(result, "cuMemAddressReserve", *ret_address, bytes);
 }
@@ -437,7 +430,9 @@ int cuMemAddressFree(uint64_t address, size_t bytes) {
   struct range *const range = range_at(address, 1);
   const bool is_right = range && range->at == address && range->size_bytes == bytes && range->mapped_pages == 0;
   if (result == WO_CUDA_SUCCESS && !is_right) result = WO_CUDA_INVALID_VALUE;
-  if (result == WO_CUDA_SUCCESS) *range = card.ranges[--card.range_count];
+  if (result != WO_CUDA_SUCCESS) return end(result, "cuMemAddressFree", address, bytes);
+  wo_standin_unreserve(&card.memory, address);
+  *range = card.ranges[--card.range_count];
   return end(result, "cuMemAddressFree", address, bytes);
 }
 
@@ -453,11 +448,10 @@ int cuMemCreate(uint64_t *ret_handle, size_t bytes, const struct wo_cuda_memory_
   int result = begin("cuMemCreate");
   const bool is_right = bytes > 0 && bytes % card.granularity_bytes == 0 && is_right_kind(kind) && flags == 0;
   if (result == WO_CUDA_SUCCESS && !is_right) result = WO_CUDA_INVALID_VALUE;
-  if (result == WO_CUDA_SUCCESS && bytes > free_bytes()) result = WO_CUDA_OUT_OF_MEMORY;
+  if (result == WO_CUDA_SUCCESS && !wo_standin_create(memory(), bytes)) result = WO_CUDA_OUT_OF_MEMORY;
   if (result != WO_CUDA_SUCCESS) return end(result, "cuMemCreate", 0, bytes);
   *ret_handle = card.next_handle++;
   if (!add((struct thing){.kind = HANDLE, .at = *ret_handle, .size_bytes = bytes})) return end(LOST, "cuMemCreate", 0, bytes);
-  card.used_bytes += bytes;
   return end(result, "cuMemCreate", *ret_handle, bytes);
 }
 
@@ -467,7 +461,7 @@ int cuMemRelease(uint64_t handle) {
   const uint64_t bytes = thing ? thing->size_bytes : 0;
   if (result == WO_CUDA_SUCCESS && (!thing || thing->is_mapped)) result = WO_CUDA_INVALID_VALUE;
   if (result != WO_CUDA_SUCCESS) return end(result, "cuMemRelease", handle, bytes);
-  card.used_bytes -= bytes;
+  wo_standin_release(&card.memory, bytes);
   drop(thing);
   return end(result, "cuMemRelease", handle, bytes);
 }

@@ -83,7 +83,7 @@ static int attribute_of_card(enum cudaDeviceAttr attribute) {
 
 #define WO_DESCRIBE_CARD
 #include "tests/oracle/stub_cudart.c"
-#include "tests/support/gpu/standin.c"
+#include "tests/stand_in/standin.c"
 
 /* ---- The card ---- */
 

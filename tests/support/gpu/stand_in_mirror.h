@@ -9,18 +9,23 @@
 #include "cuda_replay/collections/address_map.h"
 #include "cuda_replay/allocator/device.h"
 #include "parsers/base/text.h"
+#include "tests/stand_in/standin.h"
 
 /* Set capacity and direction; the rest starts as 0. Released with wo_mirror_done. */
 struct wo_mirror {
   struct wo_text expected; /* the lines */
-  uint64_t capacity_bytes, used_bytes;
-  uint64_t next_address, next_handle; /* 0: those of a driver that was just loaded */
-  bool is_falling;                    /* STAND_IN_DOWN */
+  uint64_t capacity_bytes;
+  bool is_falling;      /* STAND_IN_DOWN */
+  uint64_t next_handle; /* 0: that of a driver that was just loaded */
+  struct wo_standin memory;
   struct wo_address_map handles;
 };
 
 /* The device; it borrows the mirror. */
 struct wo_device wo_mirror_device(struct wo_mirror *mirror);
+
+/* For the next context of the same driver: nothing is held, no line is expected; addresses and handles go on. */
+void wo_mirror_restart(struct wo_mirror *mirror, uint64_t capacity_bytes);
 
 /* Releases text and handles. */
 void wo_mirror_done(struct wo_mirror *mirror);

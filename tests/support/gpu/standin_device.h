@@ -3,7 +3,7 @@
 #define WO_STANDIN_DEVICE_H
 
 #include "cuda_replay/allocator/device.h"
-#include "tests/support/gpu/standin.h"
+#include "tests/stand_in/standin.h"
 
 /* The device borrows the stand-in. */
 struct wo_device wo_standin_device(struct wo_standin *standin);

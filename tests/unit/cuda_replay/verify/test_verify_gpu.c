@@ -214,10 +214,7 @@ static void run_on_mirror(const struct bench *bench, const struct wo_verify_row 
   struct wo_err err = {0};
   const struct wo_change *const change = row ? &row->replayed : NULL;
   assert_int_equal(wo_verify_high_end_make(&bench->subjects[0], change, &end, &err), WO_OK);
-  mirror->capacity_bytes = end.capacity_bytes;
-  mirror->used_bytes = 0;
-  wo_text_done(&mirror->expected);
-  wo_address_map_done(&mirror->handles);
+  wo_mirror_restart(mirror, end.capacity_bytes);
   const struct wo_device device = wo_mirror_device(mirror);
   const struct wo_replay_options options = {.settings = end.settings, .torch = bench->subjects[0].torch, .device = &device};
   assert_int_equal(wo_replay_run(&end.pattern, &options, &outcome, &err), WO_OK);

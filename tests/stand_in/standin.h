@@ -1,8 +1,9 @@
 /* A stand-in for one GPU: it hands out addresses, counts memory, refuses beyond a capacity and keeps the order of events.
  *
- * Both sides of the oracle use it: the stub CUDA libraries under the real allocator, and the model under test. Its answers depend
- * on the calls before and on nothing else, so equal calls get equal addresses, and the first different call is seen. Work of a
- * stream is done when the program of requests says so (wo_standin_complete). One stand-in is used by one thread. */
+ * All that stands in for a GPU uses it: the driver for the replay on a GPU (stand_in_cuda.c), the stub libraries under a real
+ * torch, the device of a model and the log that a test foretells. Its answers depend on the calls before and on nothing else, so
+ * equal calls get equal addresses, and the first different call is seen. Work of a stream is done when the program of requests
+ * says so (wo_standin_complete). One stand-in is used by one thread. */
 #ifndef WO_STANDIN_H
 #define WO_STANDIN_H
 
@@ -38,6 +39,7 @@ struct wo_standin {
   enum wo_standin_policy policy;
   uint64_t random;   /* state of SHUFFLED */
   bool is_immediate; /* all work of all streams is done at once */
+  bool is_one_space; /* reserved ranges lie where segments lie, not apart */
   uint64_t low;      /* next address of ASCENDING */
   uint64_t high;     /* end of the next segment of DESCENDING */
   size_t region_count;
@@ -62,6 +64,9 @@ uint64_t wo_standin_malloc(struct wo_standin *standin, uint64_t size_bytes);
 
 /* cudaFree; false: no such segment. */
 bool wo_standin_free(struct wo_standin *standin, uint64_t address);
+
+/* The size of the segment or range that begins there, as asked; 0: none does. */
+uint64_t wo_standin_size(const struct wo_standin *standin, uint64_t address);
 
 /* cuMemAddressReserve and cuMemAddressFree; 0 / false: not possible. */
 uint64_t wo_standin_reserve(struct wo_standin *standin, uint64_t size_bytes);

@@ -1,5 +1,5 @@
 /* The stand-in for a GPU: a sorted table of regions, a counter of bytes and a counter of events per stream. */
-#include "tests/support/gpu/standin.h"
+#include "tests/stand_in/standin.h"
 
 #include <assert.h>
 #include <string.h>
@@ -25,6 +25,7 @@ void wo_standin_reset(struct wo_standin *standin, uint64_t total_bytes, enum wo_
   standin->region_count = 0;
   standin->stream_count = 0;
   standin->is_immediate = false;
+  standin->is_one_space = false;
 }
 
 static uint64_t next_random(struct wo_standin *standin) {
@@ -122,6 +123,11 @@ uint64_t wo_standin_malloc(struct wo_standin *standin, uint64_t size_bytes) {
   return address;
 }
 
+uint64_t wo_standin_size(const struct wo_standin *standin, uint64_t address) {
+  const size_t at = region_above(standin, address);
+  return at < standin->region_count && standin->regions[at].address == address ? standin->regions[at].size_bytes : 0;
+}
+
 bool wo_standin_free(struct wo_standin *standin, uint64_t address) {
   const uint64_t size_bytes = take_out(standin, address);
   if (!size_bytes) return false;
@@ -131,8 +137,9 @@ bool wo_standin_free(struct wo_standin *standin, uint64_t address) {
 }
 
 uint64_t wo_standin_reserve(struct wo_standin *standin, uint64_t size_bytes) {
-  const uint64_t from = RANGE_LOW + (standin->policy == WO_STANDIN_SHUFFLED ? next_random(standin) % 4096 * PAGE_BYTES : 0);
-  const uint64_t address = fit(standin, from, pages(size_bytes));
+  const bool is_anywhere = !standin->is_one_space && standin->policy == WO_STANDIN_SHUFFLED;
+  const uint64_t from = RANGE_LOW + (is_anywhere ? next_random(standin) % 4096 * PAGE_BYTES : 0);
+  const uint64_t address = standin->is_one_space ? choose(standin, pages(size_bytes)) : fit(standin, from, pages(size_bytes));
   if (!insert(standin, address, size_bytes)) return 0;
   told(standin, WO_CALL_RESERVE, address, size_bytes);
   return address;
