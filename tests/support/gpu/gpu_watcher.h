@@ -1,5 +1,5 @@
-/* What watches a replay on a card in tests: counts guards and progress, and interrupts after a given step. Included after
- * cmocka.h. */
+/* What watches a replay on a card in tests: counts guards and progress, and interrupts after a given step; and which functions of
+ * the driver may fail. Included after cmocka.h. */
 #ifndef WO_TEST_GPU_WATCHER_H
 #define WO_TEST_GPU_WATCHER_H
 
@@ -45,5 +45,28 @@ static inline void gpu_watcher_attach(struct gpu_watcher *watcher, struct wo_rep
   hooks->is_cancelled = &watcher->is_cancelled;
   hooks->on_progress = gpu_watcher_progress;
 }
+
+/* The functions of the driver that a replay calls; each of them may fail. */
+static const char *const gpu_symbols[] = {"cuInit",
+                                          "cuDriverGetVersion",
+                                          "cuDeviceGetCount",
+                                          "cuDeviceGet",
+                                          "cuDeviceGetName",
+                                          "cuDeviceTotalMem_v2",
+                                          "cuDeviceGetAttribute",
+                                          "cuDeviceGetUuid_v2",
+                                          "cuDevicePrimaryCtxRetain",
+                                          "cuDevicePrimaryCtxRelease_v2",
+                                          "cuCtxSetCurrent",
+                                          "cuMemGetInfo_v2",
+                                          "cuMemAlloc_v2",
+                                          "cuMemFree_v2",
+                                          "cuMemAddressReserve",
+                                          "cuMemAddressFree",
+                                          "cuMemCreate",
+                                          "cuMemRelease",
+                                          "cuMemMap",
+                                          "cuMemUnmap",
+                                          "cuMemSetAccess"};
 
 #endif

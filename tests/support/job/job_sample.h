@@ -163,4 +163,34 @@ static inline void sample_assert_near(double found, double expected, double slac
   if (!(fabs(found - expected) <= slack)) fail_msg("%s: found %.3f, expected %.3f", what, found, expected);
 }
 
+/* What a log says: the job of this text is made, and one of its facts is looked at. A number within `slack`; NAN: it is unknown.
+ */
+static inline void sample_expect_number(const struct wo_pack *pack, const char *log, const char *fact, double number,
+                                        double slack) {
+  struct sample_job sample;
+  sample_log(&sample, pack, log);
+  const double found = sample_number(&sample, fact);
+  if (isnan(number) ? !isnan(found) : !(fabs(found - number) <= slack)) fail_msg("%s%s is %f, not %f", log, fact, found, number);
+  sample_done(&sample);
+}
+
+/* A text; NULL: it is unknown. */
+static inline void sample_expect_text(const struct wo_pack *pack, const char *log, const char *fact, const char *text) {
+  struct sample_job sample;
+  sample_log(&sample, pack, log);
+  const struct wo_value value = sample_fact(&sample, fact);
+  if (text ? !sample_text_is(&sample, fact, text) : value.is_known)
+    fail_msg("%s%s is \"%.*s\", not \"%s\"", log, fact, WO_SHOWN(value.text), text ? text : "(unknown)");
+  sample_done(&sample);
+}
+
+/* A truth, which may be unknown. */
+static inline void sample_expect_truth(const struct wo_pack *pack, const char *log, const char *fact, enum wo_truth truth) {
+  struct sample_job sample;
+  sample_log(&sample, pack, log);
+  const struct wo_value value = sample_fact(&sample, fact);
+  if (value.unit != WO_UNIT_BOOL || value.truth != truth) fail_msg("%s%s is %d, not %d", log, fact, (int)value.truth, (int)truth);
+  sample_done(&sample);
+}
+
 #endif

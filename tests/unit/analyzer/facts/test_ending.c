@@ -76,15 +76,8 @@ static const struct text_row text_rows[] = {
 };
 
 static void test_texts(void **state) {
-  for (size_t i = 0; i < sizeof text_rows / sizeof text_rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, text_rows[i].log);
-    const struct wo_value value = sample_fact(&sample, text_rows[i].fact);
-    const bool is_right = text_rows[i].text ? sample_text_is(&sample, text_rows[i].fact, text_rows[i].text) : !value.is_known;
-    if (!is_right)
-      fail_msg("row %zu: %s is %.*s", i, text_rows[i].fact, (int)value.text.len, value.text.ptr ? value.text.ptr : "");
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof text_rows / sizeof text_rows[0]; i++)
+    sample_expect_text(*state, text_rows[i].log, text_rows[i].fact, text_rows[i].text);
 }
 
 /* Each part of the words stands there once, and a long message is cut. */
@@ -156,15 +149,9 @@ static const struct number_row number_rows[] = {
 };
 
 static void test_numbers(void **state) {
-  for (size_t i = 0; i < sizeof number_rows / sizeof number_rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, number_rows[i].log);
-    const double found = sample_number(&sample, number_rows[i].fact);
-    const double want = number_rows[i].number;
-    const bool is_right = isnan(want) ? isnan(found) : fabs(found - want) <= fabs(want) * 0.001;
-    if (!is_right) fail_msg("row %zu: %s is %f", i, number_rows[i].fact, found);
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof number_rows / sizeof number_rows[0]; i++)
+    sample_expect_number(*state, number_rows[i].log, number_rows[i].fact, number_rows[i].number,
+                         fabs(number_rows[i].number) * 0.001);
 }
 
 static void test_bools(void **state) {
@@ -190,12 +177,7 @@ static void test_bools(void **state) {
       {PIN_FAILED, "host.is_pinned", WO_TRUE},
       {"RuntimeError: CUDA error: out of memory\n", "host.is_pinned", WO_UNDECIDED},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, rows[i].log);
-    if (sample_fact(&sample, rows[i].fact).truth != rows[i].truth) fail_msg("row %zu: %s", i, rows[i].fact);
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) sample_expect_truth(*state, rows[i].log, rows[i].fact, rows[i].truth);
 }
 
 struct finding_row {

@@ -85,14 +85,8 @@ static const struct number_row number_rows[] = {
 };
 
 static void test_numbers(void **state) {
-  for (size_t i = 0; i < sizeof number_rows / sizeof number_rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, number_rows[i].log);
-    const double found = sample_number(&sample, number_rows[i].fact);
-    const bool is_right = isnan(number_rows[i].number) ? isnan(found) : fabs(found - number_rows[i].number) < 1;
-    if (!is_right) fail_msg("%s: %s is %f", number_rows[i].name, number_rows[i].fact, found);
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof number_rows / sizeof number_rows[0]; i++)
+    sample_expect_number(*state, number_rows[i].log, number_rows[i].fact, number_rows[i].number, 1);
 }
 
 static void test_texts(void **state) {
@@ -121,15 +115,7 @@ static void test_texts(void **state) {
       {KERNEL_KILL("4711", "1048576"), "host.program", "python"},
       {RAY_KILL, "host.node", "10.8.0.21"},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, rows[i].log);
-    const struct wo_value value = sample_fact(&sample, rows[i].fact);
-    const bool is_right = rows[i].text ? value.is_known && wo_view_is(value.text, rows[i].text) : !value.is_known;
-    if (!is_right)
-      fail_msg("%s%s is \"%.*s\"", rows[i].log, rows[i].fact, (int)value.text.len, value.text.ptr ? value.text.ptr : "");
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) sample_expect_text(*state, rows[i].log, rows[i].fact, rows[i].text);
 }
 
 static void test_bools(void **state) {
@@ -161,13 +147,7 @@ static void test_bools(void **state) {
       {"ppo_mini_batch_size=64\n" OOM_ON("0"), "model.is_sharded", WO_TRUE},
       {"all is well\n", "oom.is_serving", WO_UNDECIDED},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, rows[i].log);
-    const struct wo_value value = sample_fact(&sample, rows[i].fact);
-    if (value.unit != WO_UNIT_BOOL || value.truth != rows[i].truth) fail_msg("%s%s: %d", rows[i].log, rows[i].fact, value.truth);
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) sample_expect_truth(*state, rows[i].log, rows[i].fact, rows[i].truth);
 }
 
 /* Weights, gradients and moments: an interval that depends on what is known of the number format. */

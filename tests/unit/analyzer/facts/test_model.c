@@ -80,14 +80,8 @@ static const struct {
 };
 
 static void test_numbers(void **state) {
-  for (size_t i = 0; i < sizeof number_rows / sizeof number_rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, number_rows[i].log);
-    const double found = sample_number(&sample, number_rows[i].fact);
-    const bool is_right = isnan(number_rows[i].number) ? isnan(found) : fabs(found - number_rows[i].number) < 1;
-    if (!is_right) fail_msg("%s: %s is %f", number_rows[i].name, number_rows[i].fact, found);
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof number_rows / sizeof number_rows[0]; i++)
+    sample_expect_number(*state, number_rows[i].log, number_rows[i].fact, number_rows[i].number, 1);
 }
 
 static const struct {
@@ -110,14 +104,8 @@ static const struct {
 };
 
 static void test_texts(void **state) {
-  for (size_t i = 0; i < sizeof text_rows / sizeof text_rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, text_rows[i].log);
-    const struct wo_value value = sample_fact(&sample, text_rows[i].fact);
-    const bool is_right = text_rows[i].text ? value.is_known && wo_view_is(value.text, text_rows[i].text) : !value.is_known;
-    if (!is_right) fail_msg("%s: '%.*s'", text_rows[i].name, (int)value.text.len, value.is_known ? value.text.ptr : "");
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof text_rows / sizeof text_rows[0]; i++)
+    sample_expect_text(*state, text_rows[i].log, text_rows[i].fact, text_rows[i].text);
 }
 
 /* A frozen model has a state, as rows of accounting have: these must not be taken for rows of another job. */
@@ -199,12 +187,8 @@ static void test_sharding_of_a_named_file(void **state) {
               {"deepspeed: ds_z3_config.json\nzero_stage: 3\n", WO_TRUE},
               {"fsdp: [full_shard, auto_wrap]\n", WO_TRUE},
               {"fsdp=[],\n", WO_FALSE}};
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, rows[i].log);
-    if (sample_fact(&sample, "model.is_sharded").truth != rows[i].truth) fail_msg("%s", rows[i].log);
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    sample_expect_truth(*state, rows[i].log, "model.is_sharded", rows[i].truth);
 }
 
 /* Names beyond the limit are left out, printed dimensions keep their place. */

@@ -86,14 +86,8 @@ static const struct row number_rows[] = {
 };
 
 static void test_numbers(void **state) {
-  for (size_t i = 0; i < sizeof number_rows / sizeof number_rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, number_rows[i].log);
-    const double found = sample_number(&sample, number_rows[i].fact);
-    const bool is_right = isnan(number_rows[i].number) ? isnan(found) : found == number_rows[i].number;
-    if (!is_right) fail_msg("%s: %s is %g", number_rows[i].name, number_rows[i].fact, found);
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof number_rows / sizeof number_rows[0]; i++)
+    sample_expect_number(*state, number_rows[i].log, number_rows[i].fact, number_rows[i].number, 0);
 }
 
 /* A setting is exact, however many decimals it is written with. */
@@ -170,12 +164,7 @@ static void test_texts_and_maps(void **state) {
       {"--model_name_or_path /models/a-7b\n", "config.model_name", "/models/a-7b"},
       {"\"model_name_or_path\": \"my models/a 7b\",\n", "config.model_name", "my models/a 7b"},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, rows[i].log);
-    if (!sample_text_is(&sample, rows[i].fact, rows[i].text)) fail_msg("%s", rows[i].log);
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) sample_expect_text(*state, rows[i].log, rows[i].fact, rows[i].text);
 }
 
 /* A key with a list of values knows no others. */
@@ -210,13 +199,8 @@ static void test_bools(void **state) {
       {"cpu_offload: false\n--cpu_offload 1\n", WO_TRUE},
       {"--cpu_offload 0\ncpu_offload: true\n", WO_FALSE},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, rows[i].log);
-    const struct wo_value value = sample_fact(&sample, "config.offload");
-    if (value.unit != WO_UNIT_BOOL || value.truth != rows[i].truth) fail_msg("%s: %d", rows[i].log, value.truth);
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    sample_expect_truth(*state, rows[i].log, "config.offload", rows[i].truth);
 }
 
 static void test_aliases(void **state) {

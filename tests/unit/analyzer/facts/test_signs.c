@@ -51,12 +51,7 @@ static void test_bools(void **state) {
       {"os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"\nimport torch\n", "alloc.is_set_late", WO_FALSE},
       {"import torch\nexport PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n", "alloc.is_set_late", WO_UNDECIDED},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, rows[i].log);
-    if (sample_fact(&sample, rows[i].fact).truth != rows[i].truth) fail_msg("%zu: %s", i, rows[i].fact);
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) sample_expect_truth(*state, rows[i].log, rows[i].fact, rows[i].truth);
 }
 
 static void test_numbers(void **state) {
@@ -72,14 +67,8 @@ static void test_numbers(void **state) {
       {SURVIVED("2.00 GiB") SURVIVED("3.00 GiB") SURVIVED("1.00 GiB") "all is well\n", "recovered.tried", 3 * WO_GIB},
       {OOM_ON("0"), "recovered.tried", (double)NAN},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, rows[i].log);
-    const double found = sample_number(&sample, rows[i].fact);
-    const bool is_right = isnan(rows[i].number) ? isnan(found) : fabs(found - rows[i].number) < WO_MIB;
-    if (!is_right) fail_msg("%zu: %s is %f", i, rows[i].fact, found);
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    sample_expect_number(*state, rows[i].log, rows[i].fact, rows[i].number, WO_MIB);
 }
 
 static void test_texts(void **state) {
@@ -99,14 +88,7 @@ static void test_texts(void **state) {
       {"[W CUDAAllocatorConfig.h:31] Warning: expandable_segments not supported on this platform (function operator())\n",
        "alloc.remark", "expandable_segments not supported on this platform"},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, rows[i].log);
-    const struct wo_value value = sample_fact(&sample, rows[i].fact);
-    const bool is_right = rows[i].text ? value.is_known && wo_view_is(value.text, rows[i].text) : !value.is_known;
-    if (!is_right) fail_msg("%zu: %s", i, rows[i].fact);
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) sample_expect_text(*state, rows[i].log, rows[i].fact, rows[i].text);
 }
 
 int main(void) {

@@ -162,13 +162,8 @@ static const struct {
 };
 
 static void test_facts(void **state) {
-  for (size_t i = 0; i < sizeof fact_rows / sizeof fact_rows[0]; i++) {
-    struct sample_job sample;
-    sample_log(&sample, *state, fact_rows[i].log);
-    const struct wo_value value = sample_fact(&sample, fact_rows[i].fact);
-    if (value.truth != fact_rows[i].truth) fail_msg("%s: %d", fact_rows[i].name, (int)value.truth);
-    sample_done(&sample);
-  }
+  for (size_t i = 0; i < sizeof fact_rows / sizeof fact_rows[0]; i++)
+    sample_expect_truth(*state, fact_rows[i].log, fact_rows[i].fact, fact_rows[i].truth);
 }
 
 /* Other allocators print the bytes that were asked for; a message without a size gives no request at all. */

@@ -686,27 +686,6 @@ static void test_holders_and_no_nvml(void **state) {
 
 /* ---- Whatever fails, nothing stays ---- */
 
-static const char *const symbols[] = {"cuInit",
-                                      "cuDriverGetVersion",
-                                      "cuDeviceGetCount",
-                                      "cuDeviceGet",
-                                      "cuDeviceGetName",
-                                      "cuDeviceTotalMem_v2",
-                                      "cuDeviceGetAttribute",
-                                      "cuDevicePrimaryCtxRetain",
-                                      "cuDevicePrimaryCtxRelease_v2",
-                                      "cuCtxSetCurrent",
-                                      "cuMemGetInfo_v2",
-                                      "cuMemAlloc_v2",
-                                      "cuMemFree_v2",
-                                      "cuMemAddressReserve",
-                                      "cuMemAddressFree",
-                                      "cuMemCreate",
-                                      "cuMemRelease",
-                                      "cuMemMap",
-                                      "cuMemUnmap",
-                                      "cuMemSetAccess"};
-
 /* Each call of each function fails once, for want of memory or otherwise: a row that is chosen was confirmed, one that was not is
  * not chosen, and the card is empty. Returns how often nothing was confirmed. */
 static size_t fail_each_call(struct bench *bench, const char *symbol) {
@@ -735,7 +714,7 @@ static void test_every_call_fails_once(void **state) {
     struct bench bench;
     size_t failures = 0;
     open_bench(&bench, 7.0, settings_of[i]);
-    for (size_t k = 0; k < sizeof symbols / sizeof symbols[0]; k++) failures += fail_each_call(&bench, symbols[k]);
+    for (size_t k = 0; k < sizeof gpu_symbols / sizeof gpu_symbols[0]; k++) failures += fail_each_call(&bench, gpu_symbols[k]);
     assert_true(failures > 20);
     close_bench(&bench);
   }

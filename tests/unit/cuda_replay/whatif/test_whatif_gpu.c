@@ -239,28 +239,6 @@ static struct wo_random_program short_program(bool is_expandable) {
   return program;
 }
 
-static const char *const symbols[] = {"cuInit",
-                                      "cuDriverGetVersion",
-                                      "cuDeviceGetCount",
-                                      "cuDeviceGet",
-                                      "cuDeviceGetName",
-                                      "cuDeviceTotalMem_v2",
-                                      "cuDeviceGetAttribute",
-                                      "cuDeviceGetUuid_v2",
-                                      "cuDevicePrimaryCtxRetain",
-                                      "cuDevicePrimaryCtxRelease_v2",
-                                      "cuCtxSetCurrent",
-                                      "cuMemGetInfo_v2",
-                                      "cuMemAlloc_v2",
-                                      "cuMemFree_v2",
-                                      "cuMemAddressReserve",
-                                      "cuMemAddressFree",
-                                      "cuMemCreate",
-                                      "cuMemRelease",
-                                      "cuMemMap",
-                                      "cuMemUnmap",
-                                      "cuMemSetAccess"};
-
 /* One function fails at each of its calls in turn. Returns how many replays ended for it. */
 static uint64_t fail_each_call(struct bench *bench, const struct wo_random_program *program, uint64_t capacity_bytes,
                                const char *symbol) {
@@ -294,10 +272,10 @@ static void test_every_call_fails_once(void **state) {
     open_bench(&bench, &program);
     assert_int_equal(replay(&bench, 4 * GIB, &program.settings, program.torch, NULL), WO_OK);
     const uint64_t less = bench.gpu.outcome.peak.reserved_bytes / 2 / PAGE_BYTES * PAGE_BYTES;
-    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+    for (size_t i = 0; i < sizeof gpu_symbols / sizeof gpu_symbols[0]; i++) {
       const uint64_t of_symbol =
-          fail_each_call(&bench, &program, 4 * GIB, symbols[i]) + fail_each_call(&bench, &program, less, symbols[i]);
-      const bool is_release = strcmp(symbols[i], is_expandable == 1 ? "cuMemUnmap" : "cuMemFree_v2") == 0;
+          fail_each_call(&bench, &program, 4 * GIB, gpu_symbols[i]) + fail_each_call(&bench, &program, less, gpu_symbols[i]);
+      const bool is_release = strcmp(gpu_symbols[i], is_expandable == 1 ? "cuMemUnmap" : "cuMemFree_v2") == 0;
       failures += of_symbol;
       if (is_release) releases = of_symbol;
     }

@@ -9,6 +9,7 @@
 #include "parsers/base/limits.h"
 #include "rules/language/expr.h"
 #include "tests/support/failing_alloc.h"
+#include "tests/support/refusal.h"
 
 #define ARENA_BYTES ((size_t)4 * 1024 * 1024)
 
@@ -277,12 +278,7 @@ static void test_values(void **state) {
 
 /* ---- errors ----------------------------------------------------------------------------------------------------------- */
 
-static const struct {
-  const char *text;
-  enum wo_status status;
-  uint32_t column;
-  const char *message;
-} errors[] = {
+static const struct refusal errors[] = {
     {"", WO_E_SYNTAX, 1, "expected a value, got the end"},
     {"  ", WO_E_SYNTAX, 3, "expected a value, got the end"},
     {"n +", WO_E_SYNTAX, 4, "expected a value, got the end"},
@@ -341,10 +337,7 @@ static void test_errors(void **state) {
     const struct wo_expr *expr = NULL;
     struct wo_err err = {0};
     const enum wo_status status = wo_expr_parse(&arena, wo_view_of(errors[i].text), &names, &expr, &err);
-    if (status != errors[i].status || err.code != status || err.column != errors[i].column ||
-        strcmp(err.message, errors[i].message) != 0) {
-      fail_msg("%s: %s at %u: %s", errors[i].text, wo_status_text(status), err.column, err.message);
-    }
+    assert_refused(&errors[i], status, &err);
     assert_null(expr);
     /* Without a place for the message the answer is the same. */
     assert_int_equal(wo_expr_parse(&arena, wo_view_of(errors[i].text), &names, &expr, NULL), status);

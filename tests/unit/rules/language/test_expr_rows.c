@@ -9,6 +9,7 @@
 #include "rules/language/event_fact.h"
 #include "rules/language/expr.h"
 #include "tests/support/failing_alloc.h"
+#include "tests/support/refusal.h"
 
 #define ARENA_BYTES ((size_t)4 * 1024 * 1024)
 
@@ -306,12 +307,7 @@ static void test_evidence_is_of_the_deciding_row(void **state) {
 
 /* ---- errors ---- */
 
-static const struct {
-  const char *text;
-  enum wo_status status;
-  uint32_t column;
-  const char *message;
-} errors[] = {
+static const struct refusal errors[] = {
     {"rank.n > 1", WO_E_SYNTAX, 1, "'rank.n' has a value for each row: use it inside max, min, sum, spread, count, any or all"},
     {"1 < rank.n", WO_E_SYNTAX, 5, "'rank.n' has a value for each row: use it inside max, min, sum, spread, count, any or all"},
     {"max(rank.n) > rank.n", WO_E_SYNTAX, 15,
@@ -358,9 +354,7 @@ static void test_errors(void **state) {
     const struct wo_expr *expr = NULL;
     struct wo_err err = {0};
     const enum wo_status status = wo_expr_parse(&arena, wo_view_of(errors[i].text), &names, &expr, &err);
-    if (status != errors[i].status || err.column != errors[i].column || strcmp(err.message, errors[i].message) != 0) {
-      fail_msg("%s: %s at %u: %s", errors[i].text, wo_status_text(status), err.column, err.message);
-    }
+    assert_refused(&errors[i], status, &err);
   }
   wo_arena_done(&arena);
 }

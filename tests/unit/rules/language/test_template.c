@@ -8,6 +8,7 @@
 
 #include "rules/language/template.h"
 #include "tests/support/failing_alloc.h"
+#include "tests/support/refusal.h"
 
 #define ARENA_BYTES ((size_t)1024 * 1024)
 
@@ -89,12 +90,7 @@ static void test_rendering(void **state) {
   wo_arena_done(&arena);
 }
 
-static const struct {
-  const char *text;
-  enum wo_status status;
-  uint32_t column;
-  const char *message;
-} errors[] = {
+static const struct refusal errors[] = {
     {"a {n1", WO_E_SYNTAX, 3, "'{' without '}' (write '{{' for a brace)"},
     {"a } b", WO_E_SYNTAX, 3, "'}' without '{' (write '}}' for a brace)"},
     {"{}", WO_E_SYNTAX, 2, "expected a value, got the end"},
@@ -114,9 +110,7 @@ static void test_errors(void **state) {
     const struct wo_template *template = NULL;
     struct wo_err err = {0};
     const enum wo_status status = wo_template_parse(&arena, wo_view_of(errors[i].text), &names, &template, &err);
-    if (status != errors[i].status || err.column != errors[i].column || strcmp(err.message, errors[i].message) != 0) {
-      fail_msg("%s: %s at %u: %s", errors[i].text, wo_status_text(status), err.column, err.message);
-    }
+    assert_refused(&errors[i], status, &err);
     assert_int_equal(wo_template_parse(&arena, wo_view_of(errors[i].text), &names, &template, NULL), status);
     assert_null(template);
   }
