@@ -24,6 +24,7 @@ static int setup(void **state) {
 struct place {
   struct wo_pattern_set *set;
   const struct wo_pattern *pattern;
+  size_t index; /* of the pattern */
   struct wo_view line;
   size_t number; /* from 1 */
 };
@@ -40,7 +41,7 @@ static size_t for_each(void **state, bool is_not, place_fn fn) {
     const struct wo_view *const lines = is_not ? samples->no_match : samples->match;
     const size_t count = is_not ? samples->no_match_count : samples->match_count;
     for (size_t j = 0; j < count; j++, calls++) {
-      fn(&(struct place){patterns->set, &patterns->pack->patterns[samples->pattern], lines[j], j + 1});
+      fn(&(struct place){patterns->set, &patterns->pack->patterns[samples->pattern], samples->pattern, lines[j], j + 1});
     }
   }
   return calls;
@@ -70,35 +71,40 @@ static const struct wo_event *find_own(const struct wo_event_store *store, struc
 
 #define TABLE_DIR WO_SOURCE_DIR "/tests/table/"
 
-/* Whether a case of the table gives an event of the pattern. */
-static bool is_in_table(const struct place *place, const char *name) {
+enum { PATTERNS_MAX = 4096 };
+
+/* Of each pattern, whether a case of the tables gives an event of it. Filled by read_tables. */
+static bool is_in_tables[PATTERNS_MAX];
+
+static void read_table(const struct sample_patterns *patterns, const char *name) {
   char path[1024];
   char complaint[512];
   struct wo_table table;
-  bool is_found = false;
   snprintf(path, sizeof path, TABLE_DIR "%s", name);
   if (!wo_table_read(path, &table, complaint, sizeof complaint)) fail_msg("%s", complaint);
-  for (size_t i = 0; i < table.count && !is_found; i++) {
+  for (size_t i = 0; i < table.count; i++) {
     struct wo_event_store store;
-    sample_scan(place->set, table.items[i].log, CHUNK_WHOLE, &store);
-    is_found = find_own(&store, place->pattern->id) != NULL;
+    sample_scan(patterns->set, table.items[i].log, CHUNK_WHOLE, &store);
+    for (size_t k = 0; k < patterns->pack->pattern_count; k++)
+      is_in_tables[k] = is_in_tables[k] || find_own(&store, patterns->pack->patterns[k].id);
     wo_event_store_done(&store);
   }
   wo_table_done(&table);
-  return is_found;
+}
+
+static void read_tables(const struct sample_patterns *patterns) {
+  size_t count = 0;
+  char **const names = wo_files_names(TABLE_DIR, ".txt", &count);
+  assert_true(count > 0 && patterns->pack->pattern_count <= PATTERNS_MAX);
+  for (size_t i = 0; i < count; i++) read_table(patterns, names[i]);
+  wo_files_free_names(names, count);
 }
 
 /* Headers of tables and documents say nothing alone: their readers tell of the rows. Then a table test has what makes it an
  * event.
  */
 static bool is_tested_with_rows(const struct place *place) {
-  size_t count = 0;
-  bool is_found = false;
-  char **const names = wo_files_names(TABLE_DIR, ".txt", &count);
-  assert_true(count > 0);
-  for (size_t i = 0; i < count && !is_found; i++) is_found = is_in_table(place, names[i]);
-  wo_files_free_names(names, count);
-  return is_found;
+  return is_in_tables[place->index];
 }
 
 /* torch_oom tells the card's maker from the message, so its kind is one of three; xid tells by its number whose fault it was; at
@@ -134,6 +140,7 @@ static void expect_event(const struct place *place) {
 static void test_samples(void **state) {
   const struct sample_patterns *const patterns = *state;
   assert_int_equal(patterns->pack->sample_count, patterns->pack->own_pattern_count);
+  read_tables(patterns);
   assert_true(for_each(state, false, expect_event) >= patterns->pack->own_pattern_count);
 }
 
