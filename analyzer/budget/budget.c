@@ -389,10 +389,9 @@ static bool is_meant(struct wo_view stated, struct wo_view id) {
 
 /* "2.50 GiB is stated: 2.05 GiB more, and 11.2 B for each of 239075328 parameters". */
 static void compare_stated(const struct maker *maker, struct wo_budget_row *row, struct wo_interval computed) {
-  char stated[32];
   const bool is_inside = row->stated.hi >= computed.lo && row->stated.lo <= computed.hi;
   const bool is_more = row->stated.lo > computed.hi;
-  wo_units_bytes_text(row->stated.mid, stated, sizeof stated);
+  const char *const stated = WO_BYTES_TEXT(row->stated.mid);
   const char *const gap = WO_BYTES_TEXT(is_more ? row->stated.lo - computed.hi : computed.lo - row->stated.hi);
   const double count =
       wo_view_is(row->id, "weights") ? (maker->is_partial ? maker->weights_p : maker->trained_p.mid) : maker->trained_p.mid;

@@ -130,15 +130,18 @@ static int compare_names(const void *a, const void *b) {
 }
 
 /* Fills `names` with at most FOLDER_LOGS_MAX names, each to be freed, and returns their number. In a larger folder the file
- * system decides which ones are left out. */
-static size_t list_logs(char **names) {
+ * system decides which ones are left out; *ret_left is their number. */
+static size_t list_logs(char **names, size_t *ret_left) {
   DIR *folder = opendir(".");
   size_t count = 0;
+  *ret_left = 0;
   if (!folder) return 0;
-  for (const struct dirent *entry = readdir(folder); entry && count < FOLDER_LOGS_MAX; entry = readdir(folder)) {
+  for (const struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
     if (!is_slurm_log(entry->d_name)) continue;
-    names[count] = strdup(entry->d_name);
-    if (names[count]) count++;
+    if (count < FOLDER_LOGS_MAX && (names[count] = strdup(entry->d_name)) != NULL)
+      count++;
+    else
+      ++*ret_left;
   }
   closedir(folder);
   qsort(names, count, sizeof *names, compare_names);
@@ -167,9 +170,11 @@ static bool write_row(const struct wo_call *call, const struct wo_pack *pack, co
 static enum wo_exit diagnose_folder(const struct wo_call *call, const struct wo_pack *pack) {
   char **names = calloc(FOLDER_LOGS_MAX, sizeof *names);
   if (!names) return WO_EXIT_ERROR;
-  const size_t count = list_logs(names);
+  size_t left = 0;
+  const size_t count = list_logs(names, &left);
   bool is_failed = false;
   for (size_t i = 0; i < count; i++) is_failed = write_row(call, pack, names[i]) || is_failed;
+  if (left > 0) wo_message(call->errors, (struct wo_view){0}, "%zu more logs are here: name those that you want", left);
   if (count == 0) wo_help_add(call->command, call->commands, call->out);
   for (size_t i = 0; i < count; i++) free(names[i]);
   free(names);

@@ -49,9 +49,8 @@ static void add_cap(const struct wo_diagnosis *diagnosis, struct wo_shortage *sh
   const struct wo_value allocated = wo_diagnosis_fact(diagnosis, "oom.allocated");
   if (!tried.is_known || !allowed.is_known || !allocated.is_known) return;
   const struct wo_interval sum = wo_interval_plus(tried.number, allocated.number);
-  char s[32];
   raise_to(shortage, wo_interval_minus(sum, allowed.number),
-           wo_arena_format(diagnosis->arena, "%s allocated and wanted - %s allowed", wo_units_bytes_text(sum.mid, s, sizeof s),
+           wo_arena_format(diagnosis->arena, "%s allocated and wanted - %s allowed", WO_BYTES_TEXT(sum.mid),
                            WO_BYTES_TEXT(allowed.number.mid)));
 }
 

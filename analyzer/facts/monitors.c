@@ -18,12 +18,12 @@ static struct wo_card_trace read_event(const struct wo_event *event) {
       .fb_slope_bytes_per_sample = wo_figure_of(event, WO_FIELD_FB_SLOPE_BYTES_PER_SAMPLE),
       .sm_mean_pct = wo_figure_of(event, WO_FIELD_SM_MEAN_PCT),
       .capacity_bytes = wo_figure_of(event, WO_FIELD_CAPACITY_BYTES),
-      .active_samples = wo_figure_of(event, WO_FIELD_ACTIVE_SAMPLES),
-      .sm_active_mean_pct = wo_figure_of(event, WO_FIELD_SM_ACTIVE_MEAN_PCT),
-      .idle_pct = wo_figure_of(event, WO_FIELD_IDLE_PCT),
-      .fb_trend_per_s = wo_figure_of(event, WO_FIELD_FB_TREND_BYTES_PER_S),
-      .fb_trend_per_sample = wo_figure_of(event, WO_FIELD_FB_TREND_BYTES_PER_SAMPLE),
-      .fb_late_rise_bytes = wo_figure_of(event, WO_FIELD_FB_LATE_RISE_BYTES),
+      .course.active_samples = wo_figure_of(event, WO_FIELD_ACTIVE_SAMPLES),
+      .course.sm_active_mean_pct = wo_figure_of(event, WO_FIELD_SM_ACTIVE_MEAN_PCT),
+      .course.idle_pct = wo_figure_of(event, WO_FIELD_IDLE_PCT),
+      .course.fb_trend_per_s = wo_figure_of(event, WO_FIELD_FB_TREND_BYTES_PER_S),
+      .course.fb_trend_per_sample = wo_figure_of(event, WO_FIELD_FB_TREND_BYTES_PER_SAMPLE),
+      .course.fb_late_rise_bytes = wo_figure_of(event, WO_FIELD_FB_LATE_RISE_BYTES),
       .lack = wo_event_text(event, WO_FIELD_MESSAGE),
       .evidence = event->id,
   };
@@ -43,16 +43,6 @@ static struct wo_figure mean_of(const struct wo_card_trace *a, const struct wo_c
   return (struct wo_figure){true, {mean, mean, mean}};
 }
 
-/* Figures from the course of a trace cannot be added to those of another. */
-static void take_course(struct wo_card_trace *into, const struct wo_card_trace *from) {
-  into->active_samples = from->active_samples;
-  into->sm_active_mean_pct = from->sm_active_mean_pct;
-  into->idle_pct = from->idle_pct;
-  into->fb_trend_per_s = from->fb_trend_per_s;
-  into->fb_trend_per_sample = from->fb_trend_per_sample;
-  into->fb_late_rise_bytes = from->fb_late_rise_bytes;
-}
-
 /* Two formats in one file are about the same GPU. Slopes cannot be added: the longer trace gives them. */
 static void merge(struct wo_card_trace *into, const struct wo_card_trace *other) {
   const struct wo_card_trace old = *into;
@@ -68,7 +58,7 @@ static void merge(struct wo_card_trace *into, const struct wo_card_trace *other)
   into->fb_last_bytes = either(longer->fb_last_bytes, shorter->fb_last_bytes);
   into->fb_slope_bytes_per_s = either(longer->fb_slope_bytes_per_s, shorter->fb_slope_bytes_per_s);
   into->fb_slope_bytes_per_sample = either(longer->fb_slope_bytes_per_sample, shorter->fb_slope_bytes_per_sample);
-  take_course(into, longer);
+  into->course = longer->course; /* figures of its course cannot be added to those of another */
   into->capacity_bytes = either(old.capacity_bytes, other->capacity_bytes);
 }
 
@@ -149,10 +139,10 @@ static void set_share(struct wo_facts *facts, const char *name, struct wo_figure
 static void read_fullest(struct wo_facts *facts, const struct wo_card_trace *best) {
   wo__set_figure(facts, "dmon.fb_peak", best->fb_peak_bytes, best->evidence);
   wo__set_figure(facts, "dmon.capacity", best->capacity_bytes, best->evidence);
-  wo__set_figure(facts, "dmon.fb_late_rise", best->fb_late_rise_bytes, best->evidence);
+  wo__set_figure(facts, "dmon.fb_late_rise", best->course.fb_late_rise_bytes, best->evidence);
   set_share(facts, "dmon.sm_mean", best->sm_mean_pct, best->evidence);
-  set_share(facts, "dmon.sm_active_mean", best->sm_active_mean_pct, best->evidence);
-  set_share(facts, "dmon.idle", best->idle_pct, best->evidence);
+  set_share(facts, "dmon.sm_active_mean", best->course.sm_active_mean_pct, best->evidence);
+  set_share(facts, "dmon.idle", best->course.idle_pct, best->evidence);
   if (best->fb_peak_bytes.is_known && best->capacity_bytes.is_known) {
     const double room = best->capacity_bytes.value.mid - best->fb_peak_bytes.value.mid;
     wo__set_number(facts, "dmon.headroom", room > 0 ? room : 0, best->evidence);

@@ -17,13 +17,15 @@ struct wo_card_trace {
   struct wo_figure sm_mean_pct;
   struct wo_figure capacity_bytes;
   /* The next figures cover the samples with clearly more memory in use than when nothing ran, that is, while the job ran. */
-  struct wo_figure active_samples;
-  struct wo_figure sm_active_mean_pct;
-  struct wo_figure idle_pct;       /* share of its samples with a load below 5 % */
-  struct wo_figure fb_trend_per_s; /* bytes; unknown without time stamps */
-  struct wo_figure fb_trend_per_sample;
-  struct wo_figure fb_late_rise_bytes; /* minimum rise of memory in its second half */
-  struct wo_view lack;                 /* why the trace has no memory figure, or empty */
+  struct {
+    struct wo_figure active_samples;
+    struct wo_figure sm_active_mean_pct;
+    struct wo_figure idle_pct;       /* share of its samples with a load below 5 % */
+    struct wo_figure fb_trend_per_s; /* bytes; unknown without time stamps */
+    struct wo_figure fb_trend_per_sample;
+    struct wo_figure fb_late_rise_bytes; /* minimum rise of memory in its second half */
+  } course;
+  struct wo_view lack; /* why the trace has no memory figure, or empty */
   wo_event_id evidence;
 };
 

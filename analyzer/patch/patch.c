@@ -134,7 +134,8 @@ static enum wo_status add_splices(struct changer *changer, const struct wo_patch
   const size_t before = *count;
   size_t from = 0, key = 0, at = 0;
   bool is_seen = false;
-  while (!is_seen && (at = find_value(line, edit, &from, &key)) != WO_NOT_FOUND && *count < SPLICES_MAX) {
+  while (!is_seen && (at = find_value(line, edit, &from, &key)) != WO_NOT_FOUND) {
+    if (*count == SPLICES_MAX) return refuse(changer, edit, "sets", "in too many places: change it by hand");
     is_seen = !edit->is_command && edit->byte == start + key;
     if (is_seen) *count = before;
     splices[(*count)++] = (struct splice){at, edit->value.len, edit->to};

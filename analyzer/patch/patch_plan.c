@@ -109,7 +109,10 @@ static enum wo_status add_change(struct planner *planner, const struct wo_findin
                                  const struct wo_finding_change *change) {
   const struct wo_event *const event = find_place(planner, change);
   const struct wo_event *const seen = wo_event_get(&planner->report->job->events, change->where);
-  if (planner->count == WO_PATCH_EDITS_MAX) return WO_OK;
+  if (planner->count == WO_PATCH_EDITS_MAX) {
+    note(planner, change, "too many changes for one patch; change it by hand");
+    return WO_OK;
+  }
   if (!seen && change->spelling.style == WO_STYLE_EXPORT) return add_line(planner, change);
   const struct wo_view to =
       seen ? new_value(planner, fix, choice, change, wo_event_text(seen, WO_FIELD_KEY)) : (struct wo_view){0};

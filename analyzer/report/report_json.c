@@ -462,12 +462,12 @@ static void put_monitor(struct writer *w, cJSON *array, const struct wo_card_tra
   put_figure(w, object, "fb_slope_bytes_per_sample", monitor->fb_slope_bytes_per_sample);
   put_figure(w, object, "sm_mean_pct", monitor->sm_mean_pct);
   put_figure_bytes(w, object, "capacity_bytes", monitor->capacity_bytes);
-  put_figure(w, object, "active_samples", monitor->active_samples);
-  put_figure(w, object, "sm_active_mean_pct", monitor->sm_active_mean_pct);
-  put_figure(w, object, "idle_pct", monitor->idle_pct);
-  put_slope(w, object, "fb_trend_bytes_per_s", &monitor->fb_trend_per_s);
-  put_slope(w, object, "fb_trend_bytes_per_sample", &monitor->fb_trend_per_sample);
-  put_figure_bytes(w, object, "fb_late_rise_bytes", monitor->fb_late_rise_bytes);
+  put_figure(w, object, "active_samples", monitor->course.active_samples);
+  put_figure(w, object, "sm_active_mean_pct", monitor->course.sm_active_mean_pct);
+  put_figure(w, object, "idle_pct", monitor->course.idle_pct);
+  put_slope(w, object, "fb_trend_bytes_per_s", &monitor->course.fb_trend_per_s);
+  put_slope(w, object, "fb_trend_bytes_per_sample", &monitor->course.fb_trend_per_sample);
+  put_figure_bytes(w, object, "fb_late_rise_bytes", monitor->course.fb_late_rise_bytes);
   wo_json_put(&w->json, object, "note", monitor->lack.len > 0 ? wo_json_text(&w->json, monitor->lack) : cJSON_CreateNull());
   wo_json_put(&w->json, object, "evidence", wo__json_id(monitor->evidence));
 }

@@ -37,7 +37,6 @@ static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memo
   const struct wo_value contradiction = wo_diagnosis_fact(diagnosis, "oom.contradiction");
   if (!tried.is_known || !room.is_known || contradiction.is_known) return;
   const double sum = room.number.mid + (idle.is_known ? idle.number.mid : 0);
-  char u[32];
   const char *const f = WO_BYTES_TEXT(room.number.mid);
   const char *const t = WO_BYTES_TEXT(tried.number.mid);
   const char *const s = WO_BYTES_TEXT(sum);
@@ -45,9 +44,8 @@ static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memo
   if (room.number.mid >= tried.number.mid) {
     add_line(memory, wo_arena_format(diagnosis->arena, "free %s >= %s wanted: the card itself was not full", f, t));
   } else if (idle.is_known) {
-    wo_units_bytes_text(idle.number.mid, u, sizeof u);
-    add_line(memory, wo_arena_format(diagnosis->arena, "free %s + unallocated %s = %s %s %s wanted: %s", f, u, s,
-                                     sum >= tried.number.mid ? ">=" : "<", t, verdict));
+    add_line(memory, wo_arena_format(diagnosis->arena, "free %s + unallocated %s = %s %s %s wanted: %s", f,
+                                     WO_BYTES_TEXT(idle.number.mid), s, sum >= tried.number.mid ? ">=" : "<", t, verdict));
   } else {
     add_line(memory, wo_arena_format(diagnosis->arena, "free %s < %s wanted", f, t));
   }

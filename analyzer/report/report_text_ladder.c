@@ -12,12 +12,10 @@ static void add_settings(struct wo_text *text, double micro_batch, double seq_le
 /* Settings out of a file's name are marked: a person typed the name, the program did not print it. */
 static void write_base(struct wo__writer *w, const struct wo_ladder *ladder) {
   const struct wo_ladder_base *const base = &ladder->base;
-  char peak[32];
   struct wo_text *const text = wo__writer_start(w);
   wo_text_add(text, "a run with ");
   add_settings(text, base->run.micro_batch, base->run.seq_len);
-  wo_text_add(text, " fits: peak %s of %s", wo_units_bytes_text(base->run.peak_bytes, peak, sizeof peak),
-              WO_BYTES_TEXT(base->capacity_bytes));
+  wo_text_add(text, " fits: peak %s of %s", WO_BYTES_TEXT(base->run.peak_bytes), WO_BYTES_TEXT(base->capacity_bytes));
   if (ladder->is_hint) {
     wo_text_add(text, " (settings by the name of ");
     wo__add_path(text, ladder->path);

@@ -40,29 +40,31 @@ static void add_peak(const struct wo__writer *w, struct wo_text *text, const str
 static void add_load(struct wo_text *text, const struct wo_card_trace *monitor) {
   if (!monitor->sm_mean_pct.is_known) return;
   const double mean = monitor->sm_mean_pct.value.mid;
-  const bool is_other = monitor->samples >= FEW_SAMPLES && monitor->sm_active_mean_pct.is_known &&
-                        fabs(monitor->sm_active_mean_pct.value.mid - mean) >= 1;
-  const bool is_idle = monitor->idle_pct.is_known && monitor->idle_pct.value.mid >= IDLE_WORTH_PCT && mean >= BUSY_WORTH_PCT;
+  const bool is_other = monitor->samples >= FEW_SAMPLES && monitor->course.sm_active_mean_pct.is_known &&
+                        fabs(monitor->course.sm_active_mean_pct.value.mid - mean) >= 1;
+  const bool is_idle =
+      monitor->course.idle_pct.is_known && monitor->course.idle_pct.value.mid >= IDLE_WORTH_PCT && mean >= BUSY_WORTH_PCT;
   wo_text_add(text, ", mean %.0f %% busy", mean);
-  if (is_other) wo_text_add(text, " (%.0f %% while memory was in use", monitor->sm_active_mean_pct.value.mid);
-  if (is_idle) wo_text_add(text, "%sidle in %.0f %% of the samples", is_other ? ", " : " (", monitor->idle_pct.value.mid);
+  if (is_other) wo_text_add(text, " (%.0f %% while memory was in use", monitor->course.sm_active_mean_pct.value.mid);
+  if (is_idle) wo_text_add(text, "%sidle in %.0f %% of the samples", is_other ? ", " : " (", monitor->course.idle_pct.value.mid);
   if (is_other || is_idle) wo_text_add(text, ")");
 }
 
 /* "memory rose by 1.20 GiB an hour (0.90 to 1.50)", "memory flat", or nothing if neither is known. */
 static void add_trend(struct wo_text *text, const struct wo_card_trace *monitor) {
-  const bool has_time = monitor->fb_trend_per_s.is_known;
-  const struct wo_figure *const slope = has_time ? &monitor->fb_trend_per_s : &monitor->fb_trend_per_sample;
-  const struct wo_figure *const course = &monitor->fb_trend_per_sample;
+  const bool has_time = monitor->course.fb_trend_per_s.is_known;
+  const struct wo_figure *const slope = has_time ? &monitor->course.fb_trend_per_s : &monitor->course.fb_trend_per_sample;
+  const struct wo_figure *const course = &monitor->course.fb_trend_per_sample;
   char lo[32], hi[32];
-  if (!slope->is_known || !course->is_known || !monitor->active_samples.is_known) return;
-  const double flat = FLAT_SHARE * monitor->fb_peak_bytes.value.mid / monitor->active_samples.value.mid;
+  if (!slope->is_known || !course->is_known || !monitor->course.active_samples.is_known) return;
+  const double flat = FLAT_SHARE * monitor->fb_peak_bytes.value.mid / monitor->course.active_samples.value.mid;
   if (course->value.lo >= -flat && course->value.hi <= flat) {
     wo_text_add(text, ", memory flat");
     return;
   }
   /* A rise that ends before the middle is the start of the job. */
-  const bool is_start = slope->value.lo > 0 && monitor->fb_late_rise_bytes.is_known && monitor->fb_late_rise_bytes.value.mid <= 0;
+  const bool is_start =
+      slope->value.lo > 0 && monitor->course.fb_late_rise_bytes.is_known && monitor->course.fb_late_rise_bytes.value.mid <= 0;
   if (is_start || (slope->value.lo <= 0 && slope->value.hi >= 0)) {
     wo_text_add(text, ", no steady rise of memory");
     return;

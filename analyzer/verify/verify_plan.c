@@ -9,7 +9,7 @@
 #include "analyzer/verify/verify_states.h"
 
 /* Findings whose fixes are tried, and the most fixes of all of them. */
-enum { FINDINGS_MAX = 2, FIXES_MAX = 32 };
+enum { FINDINGS_MAX = 2 };
 
 /* ---- Sizes ---- */
 
@@ -79,7 +79,7 @@ static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_
 
 /* Fixes that cure nothing only find out more, which a proof does itself. */
 static bool is_wanted(const struct wo_verify_plan *plan, const struct wo_finding_fix *fix) {
-  if (fix->cost_rank == WO_COST_RANK_MAX || plan->diagnosed.proposal_count == FIXES_MAX) return false;
+  if (fix->cost_rank == WO_COST_RANK_MAX) return false;
   for (size_t i = 0; i < plan->diagnosed.proposal_count; i++) {
     if (wo_view_equal(plan->fixes[i].id, fix->id)) return false;
   }
@@ -116,9 +116,11 @@ static void add_fix(struct wo_verify_plan *plan, struct wo_proposal *proposals, 
 }
 
 enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_verify_plan *plan) {
-  struct wo_proposal *const proposals = wo_arena_array(&plan->arena, FIXES_MAX, sizeof *proposals);
-  plan->fixes = wo_arena_array(&plan->arena, FIXES_MAX, sizeof *plan->fixes);
-  plan->proofs = wo_arena_array(&plan->arena, FIXES_MAX, sizeof *plan->proofs);
+  size_t most = 1;
+  for (size_t i = 0; i < report->finding_count; i++) most += report->findings[i].fix_count;
+  struct wo_proposal *const proposals = wo_arena_array(&plan->arena, most, sizeof *proposals);
+  plan->fixes = wo_arena_array(&plan->arena, most, sizeof *plan->fixes);
+  plan->proofs = wo_arena_array(&plan->arena, most, sizeof *plan->proofs);
   if (!proposals || !plan->fixes || !plan->proofs) return WO_E_NOMEM;
   plan->diagnosed = (struct wo_diagnosed){.has_gpu_oom = report->job->story.outcome == WO_OUTCOME_GPU_OOM,
                                           .resubmit = report->resubmit,

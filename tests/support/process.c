@@ -58,7 +58,7 @@ static void run_child(const struct wo_process_spec *spec, int in, int out, int e
   char *argv[MOST_ARGS + 2] = {(char *)(uintptr_t) "whyoom"};
   for (size_t i = 0; spec->args != NULL && spec->args[i] != NULL && i < MOST_ARGS; i++)
     argv[i + 1] = (char *)(uintptr_t)spec->args[i];
-  if (chdir(WO_SOURCE_DIR) != 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 ||
+  if (chdir(spec->folder ? spec->folder : WO_SOURCE_DIR) != 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 ||
       dup2(spec->stderr_fd > 0 ? spec->stderr_fd : err, 2) < 0)
     _exit(CANNOT_START);
   for (int fd = 3; fd < 64; fd++) close(fd);
@@ -105,7 +105,7 @@ bool wo_process_run(const struct wo_process_spec *spec, struct wo_process_result
   if (spec->write_stdin != NULL)
     writer = start_writer(spec, &in);
   else
-    in = open(spec->stdin_path != NULL ? spec->stdin_path : "/dev/null", O_RDONLY);
+    in = open(spec->stdin_path != NULL ? spec->stdin_path : "/dev/null", O_RDONLY | O_NOCTTY);
   if (in >= 0 && out >= 0 && err >= 0) {
     fflush(NULL);
     child = fork();

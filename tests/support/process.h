@@ -16,6 +16,7 @@ extern const bool wo_process_is_sanitized;
 /* What to run. Zero means: no arguments, empty standard input, 60 seconds. */
 struct wo_process_spec {
   const char *const *args;                    /* NULL-terminated, without the program's own name */
+  const char *folder;                         /* where it runs; NULL: the source folder */
   const char *stdin_path;                     /* a file for standard input */
   void (*write_stdin)(int fd, void *context); /* or: writes standard input into a pipe, in a process of its own */
   void *context;
@@ -36,7 +37,7 @@ struct wo_process_result {
   long max_rss_kib; /* largest resident memory */
 };
 
-/* Runs WO_BINARY in the source folder. False when the process could not be started. *ret_result is released with wo_process_done.
+/* Runs WO_BINARY. False when the process could not be started. *ret_result is released with wo_process_done.
  */
 bool wo_process_run(const struct wo_process_spec *spec, struct wo_process_result *ret_result);
 

@@ -2,7 +2,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <fcntl.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <cJSON.h>
@@ -264,8 +267,7 @@ static void test_rules_pages(void **state) {
   free(page);
   snprintf(path, sizeof path, "%s/own.json", rules_folder);
   assert_true(wo_files_write(path, WO_VIEW("{\"fix\": \"..\", \"title\": \"t\"}\n")));
-  check(RUN(NULL, "--rules", rules_folder, "rules", "pages", pages), 2, NULL,
-        "\"..\" is no id that a page can be called by");
+  check(RUN(NULL, "--rules", rules_folder, "rules", "pages", pages), 2, NULL, "\"..\" is no id that a page can be called by");
   check(RUN(NULL, "rules", "pages"), 2, NULL, "needs the name of one folder");
   check(RUN(NULL, "rules", "pages", path), 2, NULL, "own.json/causes: cannot be written: Not a directory");
   static const char *const below[] = {"/causes", "/fixes", ""};
@@ -376,6 +378,36 @@ static void test_output_file(void **state) {
   check(RUN(NULL, "-o", "/no/such/folder/report.txt", log_path), 2, NULL, "/no/such/folder/report.txt");
 }
 
+/* Runs the program in a folder without arguments, as at a prompt. False where no terminal can be had. */
+static bool run_in_folder(const char *path, struct wo_process_result *result) {
+  const int master = posix_openpt(O_RDWR | O_NOCTTY);
+  if (master < 0) return false;
+  bool is_run = grantpt(master) == 0 && unlockpt(master) == 0;
+  const struct wo_process_spec spec = {.folder = path, .stdin_path = is_run ? ptsname(master) : NULL};
+  is_run = is_run && wo_process_run(&spec, result);
+  close(master);
+  return is_run;
+}
+
+/* At a prompt each log of the folder gets a row; those that are too many are counted. */
+static void test_folder(void **state) {
+  (void)state;
+  enum { MOST = 256, LOGS = MOST + 44 };
+  char many[PATH_BYTES], path[PATH_BYTES + 32];
+  struct wo_process_result result;
+  if (!run_in_folder(folder, &result)) skip();
+  check(result, 1, "slurm-4711.err               gpu_oom ", NULL);
+  assert_true(wo_files_scratch(many, sizeof many));
+  for (int i = 0; i < LOGS; i++) {
+    snprintf(path, sizeof path, "%s/slurm-%d.out", many, i);
+    assert_true(wo_files_write(path, WO_VIEW("all is well\n")));
+  }
+  assert_true(run_in_folder(many, &result));
+  assert_int_equal(wo_process_count_lines(result.out), MOST);
+  check(result, 0, NULL, "44 more logs are here");
+  wo_files_remove_scratch(many);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rules_list),
@@ -397,6 +429,7 @@ int main(void) {
       cmocka_unit_test(test_several_files),
       cmocka_unit_test(test_events),
       cmocka_unit_test(test_output_file),
+      cmocka_unit_test(test_folder),
   };
   return cmocka_run_group_tests_name("commands", tests, make_folder, remove_folder);
 }

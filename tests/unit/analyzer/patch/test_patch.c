@@ -140,6 +140,27 @@ static void test_several(void **state) {
   wo_patched_done(&made);
 }
 
+/* A flag that stands more often in one command than a patch changes is refused, not changed in part. */
+static void test_many_places(void **state) {
+  (void)state;
+  enum { PLACES = 100 };
+  struct wo_text before = {0};
+  wo_text_add(&before, "a");
+  for (size_t i = 0; i < PLACES; i++) wo_text_add(&before, " --bs 8");
+  const struct wo_patch_edit edit = {.path = WO_VIEW("f"),
+                                     .line = 1,
+                                     .byte = WO_PATCH_ANYWHERE,
+                                     .is_command = true,
+                                     .key = WO_VIEW("bs"),
+                                     .value = WO_VIEW("8"),
+                                     .to = WO_VIEW("2")};
+  struct wo_patched made = {0};
+  struct wo_err err = {0};
+  assert_int_equal(wo_patch_apply(wo_view_of(before.ptr), &edit, 1, WO_VIEW("f"), &made, &err), WO_E_RANGE);
+  assert_non_null(strstr(err.message, "too many places"));
+  wo_text_done(&before);
+}
+
 /* Lines as they were and as they are, "" for none. */
 struct pair {
   const char *old, *now;
@@ -582,14 +603,23 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_apply),         cmocka_unit_test(test_several),
-      cmocka_unit_test(test_hunks),         cmocka_unit_test(test_names),
-      cmocka_unit_test(test_diff_applies),  cmocka_unit_test(test_variables),
-      cmocka_unit_test(test_find_left),     cmocka_unit_test(test_write),
-      cmocka_unit_test(test_program),       cmocka_unit_test(test_part_and_whole),
-      cmocka_unit_test(test_in_json),       cmocka_unit_test(test_printed_diffs_apply),
-      cmocka_unit_test(test_pipe),          cmocka_unit_test(test_program_refuses),
-      cmocka_unit_test(test_variable_name), cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_apply),
+      cmocka_unit_test(test_several),
+      cmocka_unit_test(test_many_places),
+      cmocka_unit_test(test_hunks),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_diff_applies),
+      cmocka_unit_test(test_variables),
+      cmocka_unit_test(test_find_left),
+      cmocka_unit_test(test_write),
+      cmocka_unit_test(test_program),
+      cmocka_unit_test(test_part_and_whole),
+      cmocka_unit_test(test_in_json),
+      cmocka_unit_test(test_printed_diffs_apply),
+      cmocka_unit_test(test_pipe),
+      cmocka_unit_test(test_program_refuses),
+      cmocka_unit_test(test_variable_name),
+      cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
