@@ -19,12 +19,8 @@ static void make_rows(struct wo_facts *facts) {
   }
 }
 
-static double number_of(const struct wo_event *row, enum wo_field_id id) {
-  return wo_event_number(row, id, 0);
-}
-
 static double peak_of(const struct wo_event *row) {
-  return number_of(row, WO_FIELD_PEAK_BYTES);
+  return wo_event_number(row, WO_FIELD_PEAK_BYTES, 0);
 }
 
 /* ---- The leading row ---- */
@@ -68,10 +64,10 @@ const struct wo_event *wo_step_memory_lead(const struct wo_facts *facts, double 
 /* The step at which the card is full if the rise goes on; unknown if nothing rises. */
 static void set_full_step(struct wo_facts *facts, const struct wo_event *row, double capacity_bytes) {
   const struct wo_interval slope = wo_figure_of(row, WO_FIELD_SLOPE_BYTES_PER_STEP).value;
-  const double left = capacity_bytes - number_of(row, WO_FIELD_LAST_BYTES);
+  const double left = capacity_bytes - wo_event_number(row, WO_FIELD_LAST_BYTES, 0);
   const double step = wo_event_number(row, WO_FIELD_STEP, -1);
   if (slope.lo <= 0 || capacity_bytes <= 0 || left < 0) return;
-  if (step < 0 || number_of(row, WO_FIELD_WRAP_COUNT) > 0) return;
+  if (step < 0 || wo_event_number(row, WO_FIELD_WRAP_COUNT, 0) > 0) return;
   const struct wo_interval full = {.lo = step + left / slope.hi, .mid = step + left / slope.mid, .hi = step + left / slope.lo};
   wo_facts_set(facts, "steps.full_step", wo_value_number(WO_UNIT_NUMBER, full), row->id);
 }
@@ -90,9 +86,9 @@ static void set_lead(struct wo_facts *facts, const struct wo_event *row) {
   wo__set_field(facts, "steps.jump_from", row, WO_FIELD_JUMP_FROM_BYTES);
   wo__set_field(facts, "steps.jump_step", row, WO_FIELD_JUMP_STEP);
   wo__set_field(facts, "steps.fall", row, WO_FIELD_FALL_BYTES);
-  wo__set_number(facts, "steps.falls", number_of(row, WO_FIELD_FALL_COUNT), row->id);
+  wo__set_number(facts, "steps.falls", wo_event_number(row, WO_FIELD_FALL_COUNT, 0), row->id);
   wo__set_field(facts, "steps.restarts", row, WO_FIELD_RESTART_COUNT);
-  if (number_of(row, WO_FIELD_WRAP_COUNT) > 0) return; /* the numbers begin again, so they give no order */
+  if (wo_event_number(row, WO_FIELD_WRAP_COUNT, 0) > 0) return; /* the numbers begin again, so they give no order */
   wo__set_field(facts, "steps.first_step", row, WO_FIELD_STEP_FIRST);
   wo__set_field(facts, "steps.last_step", row, WO_FIELD_STEP);
 }

@@ -22,14 +22,10 @@ static const char *name_of(struct wo_view figure) {
   return "memory";
 }
 
-static double number_of(const struct wo_event *row, enum wo_field_id id) {
-  return wo_event_number(row, id, 0);
-}
-
 static bool has_jump(const struct wo_event *row) {
-  const double jump = number_of(row, WO_FIELD_JUMP_BYTES);
-  return jump > 2 * FLAT_SHARE * number_of(row, WO_FIELD_PEAK_BYTES) &&
-         jump >= JUMP_SHARE * number_of(row, WO_FIELD_SPREAD_BYTES);
+  const double jump = wo_event_number(row, WO_FIELD_JUMP_BYTES, 0);
+  return jump > 2 * FLAT_SHARE * wo_event_number(row, WO_FIELD_PEAK_BYTES, 0) &&
+         jump >= JUMP_SHARE * wo_event_number(row, WO_FIELD_SPREAD_BYTES, 0);
 }
 
 /* A rise that ends before the middle is the start of the job. */
@@ -43,17 +39,17 @@ static void add_course(struct wo_text *text, const struct wo_event *row, struct 
   const struct wo_interval slope = wo_figure_of(row, WO_FIELD_SLOPE_BYTES_PER_STEP).value;
   const struct wo_view unit = wo_event_text(row, WO_FIELD_STEP_UNIT);
   const double jump_step = wo_event_number(row, WO_FIELD_JUMP_STEP, -1);
-  const double flat_bytes = FLAT_SHARE * number_of(row, WO_FIELD_PEAK_BYTES);
+  const double flat_bytes = FLAT_SHARE * wo_event_number(row, WO_FIELD_PEAK_BYTES, 0);
   const bool is_peak = wo_view_starts(wo_event_text(row, WO_FIELD_NAME), "peak_");
-  if (wo_event_field(row, WO_FIELD_SPREAD_BYTES) && number_of(row, WO_FIELD_SPREAD_BYTES) <= flat_bytes) {
+  if (wo_event_field(row, WO_FIELD_SPREAD_BYTES) && wo_event_number(row, WO_FIELD_SPREAD_BYTES, 0) <= flat_bytes) {
     wo_text_add(text, ", flat");
   } else if (has_jump(row)) {
     wo_text_add(text, ", up by ");
-    add_bytes(text, number_of(row, WO_FIELD_JUMP_BYTES));
+    add_bytes(text, wo_event_number(row, WO_FIELD_JUMP_BYTES, 0));
     if (jump_step >= 0) wo_text_add(text, " at %.*s %.0f", WO_SHOWN(unit), jump_step);
     wo_text_add(text, " (");
     wo__add_path(text, path);
-    wo_text_add(text, ":%.0f)", number_of(row, WO_FIELD_JUMP_LINE));
+    wo_text_add(text, ":%.0f)", wo_event_number(row, WO_FIELD_JUMP_LINE, 0));
   } else if (!is_peak && is_rising(row)) {
     wo_text_add(text, ", rising by ");
     add_bytes(text, slope.mid);
@@ -76,9 +72,9 @@ void wo__write_steps(struct wo__writer *w) {
   const struct wo_view path = report->job->inputs[row->span.file].path;
   const struct wo_view unit = wo_event_text(row, WO_FIELD_STEP_UNIT);
   const double first_step = wo_event_number(row, WO_FIELD_STEP_FIRST, -1), last_step = wo_event_number(row, WO_FIELD_STEP, -1);
-  const double first = number_of(row, WO_FIELD_FIRST_BYTES), last = number_of(row, WO_FIELD_LAST_BYTES);
-  const double peak = number_of(row, WO_FIELD_PEAK_BYTES);
-  const bool has_steps = first_step >= 0 && last_step >= 0 && number_of(row, WO_FIELD_WRAP_COUNT) == 0;
+  const double first = wo_event_number(row, WO_FIELD_FIRST_BYTES, 0), last = wo_event_number(row, WO_FIELD_LAST_BYTES, 0);
+  const double peak = wo_event_number(row, WO_FIELD_PEAK_BYTES, 0);
+  const bool has_steps = first_step >= 0 && last_step >= 0 && wo_event_number(row, WO_FIELD_WRAP_COUNT, 0) == 0;
   struct wo_text *const text = wo__writer_start(w);
   if (row->rank >= 0) wo_text_add(text, "rank %d: ", (int)row->rank);
   wo_text_add(text, "%s ", name_of(wo_event_text(row, WO_FIELD_NAME)));
@@ -93,9 +89,9 @@ void wo__write_steps(struct wo__writer *w) {
   }
   add_course(text, row, path);
   wo_text_add(text, ", ");
-  wo__add_counted(text, (uint64_t)number_of(row, WO_FIELD_SAMPLES), "print", "prints");
+  wo__add_counted(text, (uint64_t)wo_event_number(row, WO_FIELD_SAMPLES, 0), "print", "prints");
   wo_text_add(text, " (");
   wo__add_path(text, path);
-  wo_text_add(text, ":%.0f to %llu)", number_of(row, WO_FIELD_LINE_FIRST), (unsigned long long)row->span.line);
+  wo_text_add(text, ":%.0f to %llu)", wo_event_number(row, WO_FIELD_LINE_FIRST, 0), (unsigned long long)row->span.line);
   wo__put_labelled(w, "steps:", wo__writer_scratch(w));
 }

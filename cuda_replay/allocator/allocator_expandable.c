@@ -62,9 +62,15 @@ static enum wo_status range_reserve(struct wo_allocator *a, uint32_t shelf, uint
     status = a->device.range_free(a->device.state, address, size_bytes);
     return status == WO_OK ? WO_E_LIMIT : wo__device_failed(a, status);
   }
-  status = wo__range_add(a, shelf, address, size_bytes, handle_bytes, ret_block);
-  if (status != WO_OK) (void)a->device.range_free(a->device.state, address, size_bytes);
-  return status;
+  status = wo__make_way(a, address, address + size_bytes) ? wo__range_add(a, shelf, address, size_bytes, handle_bytes, ret_block)
+                                                          : wo__device_repeats(a);
+  if (status != WO_OK) {
+    (void)a->device.range_free(a->device.state, address, size_bytes);
+    return status;
+  }
+  /* A recording does not show where its ranges end. */
+  a->ranges.items[wo__block(a, *ret_block)->range].is_guess = true;
+  return WO_OK;
 }
 
 /* ---- Mapping ---- */

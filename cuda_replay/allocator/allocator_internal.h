@@ -298,11 +298,22 @@ static inline enum wo_status wo__device_failed(struct wo_allocator *a, enum wo_s
   return status;
 }
 
+/* The same for a device that gave addresses which are in use, as a recording with gaps does. */
+static inline enum wo_status wo__device_repeats(struct wo_allocator *a) {
+  a->message = "the device gave an address that is still in use";
+  return WO_E_IO;
+}
+
 /* Releases blocks of at least max_split_size, enough for the request. *ret_is_enough: whether a new try makes sense. */
 enum wo_status wo__release_oversize(struct wo_allocator *a, const struct wo__request *request, bool *ret_is_enough);
 
 /* Completes pending blocks and releases all segments that are wholly free; in a capture, only private pools without users. */
 enum wo_status wo__release_cached(struct wo_allocator *a, bool in_capture);
+
+/* ---- allocator_place.c ---- */
+
+/* Whether [address, end) is free for a segment or a range. The end of a range that was only a guess makes way. */
+bool wo__make_way(struct wo_allocator *a, uint64_t address, uint64_t end);
 
 /* ---- allocator_expandable.c ---- */
 

@@ -9,6 +9,7 @@ static enum wo_status add_segment(struct wo_allocator *a, struct wo__request *re
   if (!wo_block_order_reserve(&a->chains, a->chains.count + 1)) return WO_E_NOMEM;
   const enum wo_status status = a->device.segment_alloc(a->device.state, size_bytes, &address);
   if (status != WO_OK) return status == WO_E_LIMIT ? status : wo__device_failed(a, status);
+  if (!wo__make_way(a, address, address + size_bytes)) return wo__device_repeats(a);
   const struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
   request->block = wo__block_new(a, request->shelf, address, size_bytes, WO__FREE);
   wo__block(a, request->block)->tie = wo__tie_of_segment(a, address);

@@ -58,8 +58,8 @@ static bool shorten_guess(struct wo_allocator *a, uint32_t chain, uint64_t addre
   return true;
 }
 
-/* Whether [address, end) is free for a segment. */
-static bool make_way(struct wo_allocator *a, uint64_t address, uint64_t end) {
+bool wo__make_way(struct wo_allocator *a, uint64_t address, uint64_t end) {
+  if (end <= address) return false;
   const uint32_t chain = chain_at(a, address, end);
   if (chain == WO__NONE) return true;
   const bool is_range = wo__block(a, chain)->range != WO__NONE;
@@ -120,7 +120,7 @@ static enum wo_status place_run(struct wo_allocator *a, uint32_t shelf, const st
   const uint32_t chain = chain_at(a, segment->address, end);
   uint32_t id = chain == WO__NONE ? WO__NONE : unmapped_for(a, chain, shelf, segment);
   if (id == WO__NONE) {
-    if (!make_way(a, segment->address, end)) return WO_E_RANGE;
+    if (!wo__make_way(a, segment->address, end)) return WO_E_RANGE;
     const enum wo_status status = new_range(a, shelf, segment, &id);
     if (status != WO_OK) return status;
   }
@@ -186,7 +186,7 @@ static void count_segment(struct wo_allocator *a, const struct wo__shelf *shelf,
 enum wo_status wo_allocator_place(struct wo_allocator *a, const struct wo_allocator_segment *segment,
                                   const struct wo_allocator_block *blocks, size_t count, wo_block_id *ret_blocks) {
   if (!is_sound(a, segment, blocks, count)) return WO_E_RANGE;
-  if (!segment->is_expandable && !make_way(a, segment->address, segment->address + segment->size_bytes)) return WO_E_RANGE;
+  if (!segment->is_expandable && !wo__make_way(a, segment->address, segment->address + segment->size_bytes)) return WO_E_RANGE;
   uint32_t pool = WO__NONE;
   uint32_t shelf = WO__NONE;
   /* A cut before the run, one after it, and its blocks. */

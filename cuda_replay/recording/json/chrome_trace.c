@@ -64,10 +64,6 @@ struct reader {
   int64_t rank, world_size;
 };
 
-static bool is_cut(const struct reader *reader) {
-  return reader->json.is_cut;
-}
-
 static enum wo_status next(struct reader *reader, struct wo_json_token *token) {
   return wo_json_stream_next(&reader->json, token, reader->err);
 }
@@ -246,7 +242,7 @@ static enum wo_status read_event(struct reader *reader, struct event *event) {
   memset(event, 0, offsetof(struct event, name));
   event->device_type = DEVICE_TYPE_CUDA; /* tools that leave it out name GPUs only */
   event->memory.allocated_bytes = event->memory.reserved_bytes = WO__CHROME_UNKNOWN;
-  while (!is_cut(reader)) {
+  while (!reader->json.is_cut) {
     struct wo_json_token token;
     enum wo_status status = next(reader, &token);
     if (status != WO_OK || token.kind != WO_JSON_KEY) return status;
@@ -336,7 +332,7 @@ static enum wo_status take_event(struct reader *reader, struct event *event) {
 /* Reads the events, after the list's opening bracket. Values that are no objects are skipped. */
 static enum wo_status read_events(struct reader *reader) {
   struct event event;
-  while (!is_cut(reader)) {
+  while (!reader->json.is_cut) {
     struct wo_json_token token;
     enum wo_status status = next(reader, &token);
     if (status != WO_OK || token.kind == WO_JSON_ARRAY_END || token.kind == WO_JSON_CUT) return status;
@@ -344,7 +340,7 @@ static enum wo_status read_events(struct reader *reader) {
     if (token.kind == WO_JSON_ARRAY) wo_json_stream_leave(&reader->json);
     if (token.kind != WO_JSON_OBJECT) continue;
     status = read_event(reader, &event);
-    if (status == WO_OK && !is_cut(reader)) status = take_event(reader, &event);
+    if (status == WO_OK && !reader->json.is_cut) status = take_event(reader, &event);
     if (status != WO_OK) return status;
   }
   return WO_OK;
@@ -355,7 +351,7 @@ static enum wo_status read_events(struct reader *reader) {
 /* Reads up to two numbers of an object. */
 static enum wo_status read_pair(struct reader *reader, const char *first, int64_t *ret_first, const char *second,
                                 int64_t *ret_second) {
-  while (!is_cut(reader)) {
+  while (!reader->json.is_cut) {
     struct wo_json_token token;
     bool is_read = false;
     enum wo_status status = next(reader, &token);
@@ -375,7 +371,7 @@ static enum wo_status read_pair(struct reader *reader, const char *first, int64_
 /* "deviceProperties": a list of objects; the first card's memory counts for all. */
 static enum wo_status read_devices(struct reader *reader) {
   int64_t capacity_bytes = 0;
-  while (!is_cut(reader)) {
+  while (!reader->json.is_cut) {
     struct wo_json_token token;
     enum wo_status status = next(reader, &token);
     if (status != WO_OK || token.kind == WO_JSON_ARRAY_END || token.kind == WO_JSON_CUT) return status;
@@ -418,7 +414,7 @@ static enum wo_status read_file(struct reader *reader) {
   if (status != WO_OK || token.kind == WO_JSON_CUT || token.kind == WO_JSON_END) return status;
   if (token.kind == WO_JSON_ARRAY) return read_events(reader);
   if (token.kind != WO_JSON_OBJECT) return wo_json_stream_fail(&reader->json, reader->err, WO_E_SYNTAX, "is no profiler trace");
-  while (!is_cut(reader)) {
+  while (!reader->json.is_cut) {
     status = next(reader, &token);
     if (status != WO_OK || token.kind != WO_JSON_KEY) return status;
     status = read_top(reader, token.text);
@@ -447,7 +443,7 @@ static enum wo_status refuse_empty(struct reader *reader) {
 
 static void note_file(struct reader *reader) {
   struct wo_recording *const recording = reader->recording;
-  if (is_cut(reader)) {
+  if (reader->json.is_cut) {
     recording->is_truncated = true;
     wo_recording_note(recording, "the file ends inside of event %" PRIu64 ": the events before it are read",
                       reader->event_count > 0 ? reader->event_count - 1 : 0);

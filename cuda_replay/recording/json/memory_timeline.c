@@ -219,10 +219,6 @@ static enum wo_status read_numbers(struct reader *reader, int64_t *numbers, size
   }
 }
 
-static bool is_cut(const struct reader *reader) {
-  return reader->json.is_cut;
-}
-
 static enum wo_status take_numbers(struct reader *reader, const int64_t numbers[EVENT_NUMBERS], size_t count) {
   const struct event event = {numbers[0], numbers[1], numbers[2], numbers[3]};
   reader->event_count++;
@@ -241,7 +237,7 @@ static enum wo_status read_events(struct reader *reader) {
     enum wo_status status = wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK || token.kind != WO_JSON_ARRAY) return status;
     status = read_numbers(reader, numbers, EVENT_NUMBERS, &count, &has_list);
-    if (status != WO_OK || is_cut(reader)) return status;
+    if (status != WO_OK || reader->json.is_cut) return status;
     if (has_list)
       return wo_json_stream_fail(&reader->json, reader->err, WO_E_TYPE, "is no memory timeline: a list stands in an event");
     status = take_numbers(reader, numbers, count);
@@ -317,7 +313,7 @@ static enum wo_status read_file(struct reader *reader) {
     if (token.kind != WO_JSON_ARRAY) return wo_json_stream_fail(&reader->json, reader->err, WO_E_SYNTAX, "is no memory timeline");
   }
   enum wo_status status = read_numbers(reader, first, EVENT_NUMBERS, &first_count, &has_list);
-  if (status != WO_OK || is_cut(reader)) return status;
+  if (status != WO_OK || reader->json.is_cut) return status;
   if (has_list) return wo_json_stream_fail(&reader->json, reader->err, WO_E_TYPE, "is no memory timeline: lists lie too deep");
   status = wo_json_stream_next(&reader->json, &token, reader->err);
   const bool has_second = status == WO_OK && token.kind == WO_JSON_ARRAY;
@@ -325,7 +321,7 @@ static enum wo_status read_file(struct reader *reader) {
   if (status != WO_OK) return status;
   if (has_list || first_count != EVENT_NUMBERS) return read_drawn(reader, has_list);
   status = take_numbers(reader, first, first_count);
-  if (status != WO_OK || !has_second || is_cut(reader)) return status;
+  if (status != WO_OK || !has_second || reader->json.is_cut) return status;
   status = take_numbers(reader, second, second_count);
   return status == WO_OK ? read_events(reader) : status;
 }
@@ -343,7 +339,7 @@ static enum wo_status make_stacks(struct reader *reader) {
 
 static void note_file(struct reader *reader) {
   struct wo_recording *const recording = reader->recording;
-  if (is_cut(reader)) {
+  if (reader->json.is_cut) {
     recording->is_truncated = true;
     wo_recording_note(recording, "the file ends inside of event %" PRIu64 ": the events before it are read", reader->event_count);
   }
@@ -366,7 +362,7 @@ static void note_file(struct reader *reader) {
 static enum wo_status read_all(struct reader *reader) {
   enum wo_status status = make_stacks(reader);
   if (status == WO_OK) status = read_file(reader);
-  if (status == WO_OK && is_cut(reader) && reader->event_count == 0)
+  if (status == WO_OK && reader->json.is_cut && reader->event_count == 0)
     return wo_json_stream_fail(&reader->json, reader->err, WO_E_SYNTAX, "ends before its first event");
   if (status == WO_OK) note_file(reader);
   if (status == WO_OK) status = wo_trace_front_put(&reader->front, reader->trace);
