@@ -81,11 +81,20 @@
 /* Matches of one pattern on one line: protects time on hostile lines. */
 #define WO_LIMIT_MATCHES_PER_LINE 16
 
-/* PCRE2 match, depth and heap limits: protects time and memory from pathological lines; a hit is noted with the pattern and the
- * number of lines. */
+/* PCRE2 match, depth and heap limits: protect time and memory from pathological lines; a hit is noted with the pattern and the
+ * number of lines. They count from each place where a match may start. Texts below WO_LIMIT_REGEX_SHORT_BYTES are tried with a
+ * lower match limit first. */
 #define WO_LIMIT_REGEX_MATCH 100000
 #define WO_LIMIT_REGEX_DEPTH 2000
 #define WO_LIMIT_REGEX_HEAP_KIB 1024
+#define WO_LIMIT_REGEX_SHORT_BYTES ((size_t)2048)
+#define WO_LIMIT_REGEX_SHORT_MATCH 2000
+
+/* Steps of all patterns together on one line, so many and so many more for each of its bytes: protects time from hostile lines,
+ * about 10 ns a step. Counted where a line is long or a pattern reached the lower limit. A line that spends it is noted in the
+ * same way. */
+#define WO_LIMIT_REGEX_STEPS (UINT64_C(256) * 1024)
+#define WO_LIMIT_REGEX_STEPS_PER_BYTE 64
 
 /* Ranks of a job that are told apart one by one. Evidence of higher ones is noted. */
 #define WO_LIMIT_RANKS 1024

@@ -1,64 +1,36 @@
-/* Patterns made ready for matching: PCRE2 over single lines, and named groups into typed fields.
- *
- * Regular expressions work on bytes, not on characters: a log may hold anything. Each is compiled when a line first needs it,
- * since most logs need few of the many, and matched with limits on time and memory (limits.h); a match that hits one counts as no
- * match and is counted. The prefilter decides which lines come here, which is why compiling can be lazy. */
-#define PCRE2_CODE_UNIT_WIDTH 8
+/* Patterns made ready for matching, and named groups into typed fields. The prefilter decides which lines come here. */
 #include "parsers/match/pattern.h"
 
 #include <assert.h>
-#include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/base/limits.h"
 #include "parsers/base/number.h"
 #include "parsers/base/units.h"
+#include "parsers/match/regex_internal.h"
 
-/* Groups of one regular expression, the whole match included. */
-enum { GROUPS_MAX = 64 };
-
-/* Bytes of the just-in-time compiler's stack: start and most. Without a stack of its own, machine
- * code takes a small piece of the thread's, which long lines with many alternatives outgrow. */
-enum { JIT_STACK_FIRST = 32 * 1024, JIT_STACK_MAX = 1024 * 1024 };
+enum { GROUPS_MAX = WO__REGEX_GROUPS_MAX };
 
 /* A PiB: no card and no node has as much. */
 #define IMPOSSIBLE_BYTES (1024.0 * 1024.0 * WO_GIB)
 
-/* Uses of an expression from which machine code pays: compiling it takes as long as interpreting this many lines. */
-enum { JIT_USES = 32 };
-
-/* One expression, compiled when first needed. Stays NULL when it is empty or wrong; `was_tried`
- * keeps a wrong one from being compiled for every line. `uses` counts lines, not matches. */
-struct regex {
-  pcre2_code *code;
-  bool was_tried;
-  uint32_t uses;
-};
-
 /* The state of the pattern of the same index. */
 struct item {
-  struct regex main;
-  struct regex unless;
+  struct wo__regex main;
+  struct wo__regex unless;
 };
 
-/* Everything here but the counts is made once. The PCRE2 objects are shared by all expressions,
- * which works because one set serves one thread and one match at a time: `data` holds the groups of
- * the last match only. */
 struct wo_pattern_set {
   const struct wo_pattern *patterns;
   size_t count;
   struct item *items; /* one per pattern */
   struct wo_prefilter *prefilter;
-  pcre2_general_context *memory;
-  pcre2_compile_context *compile;
-  pcre2_match_context *limits;
-  pcre2_match_data *data;
-  pcre2_jit_stack *jit_stack; /* NULL when there is no just-in-time compiler */
-  size_t limit_hits;
+  struct wo__matcher matcher;
 };
 
-/* A match. The offsets are copies, so that a callback may match other patterns: `data` of the set
- * is then overwritten. `group_count` includes the whole match; groups after the last that took
+/* A match. The offsets are copies, so that a callback may match other patterns: those of the matcher
+ * are then overwritten. `group_count` includes the whole match; groups after the last that took
  * part are not counted by PCRE2. */
 struct wo_match {
   struct wo_view text;
@@ -70,43 +42,6 @@ struct wo_match {
 };
 
 /* ---- Making and freeing a set ---- */
-
-/* PCRE2 allocates through these, so that tests can make it fail. */
-static void *regex_alloc(size_t size, void *unused) {
-  (void)unused;
-  return malloc(size);
-}
-
-static void regex_free(void *ptr, void *unused) {
-  (void)unused;
-  free(ptr);
-}
-
-/* Sets up everything that PCRE2 needs for matching. False when memory is out; what was made until
- * then is freed with the set.
- *
- * The limits bound different things: the match limit the steps of backtracking, the depth limit how
- * far it nests, the heap limit the memory for that. Machine code keeps to the first one only,
- * counted in its own way, and to its stack in place of the other two; a line can therefore be given
- * up by one engine and matched by the other, but never without being counted. */
-static bool prepare_matching(struct wo_pattern_set *set) {
-  set->memory = pcre2_general_context_create(regex_alloc, regex_free, NULL);
-  if (set->memory == NULL) return false;
-  set->compile = pcre2_compile_context_create(set->memory);
-  set->limits = pcre2_match_context_create(set->memory);
-  set->data = pcre2_match_data_create(GROUPS_MAX, set->memory);
-  if (set->compile == NULL || set->limits == NULL || set->data == NULL) return false;
-  pcre2_set_match_limit(set->limits, WO_LIMIT_REGEX_MATCH);
-  pcre2_set_depth_limit(set->limits, WO_LIMIT_REGEX_DEPTH);
-  pcre2_set_heap_limit(set->limits, WO_LIMIT_REGEX_HEAP_KIB);
-  uint32_t has_jit = 0;
-  pcre2_config(PCRE2_CONFIG_JIT, &has_jit);
-  if (has_jit == 0) return true;
-  set->jit_stack = pcre2_jit_stack_create(JIT_STACK_FIRST, JIT_STACK_MAX, set->memory);
-  if (set->jit_stack == NULL) return false;
-  pcre2_jit_stack_assign(set->limits, NULL, set->jit_stack);
-  return true;
-}
 
 /* The number of literals of patterns that look at every line, usable or not: an upper bound for the
  * array of the prefilter. */
@@ -157,7 +92,7 @@ enum wo_status wo_pattern_set_new(const struct wo_pattern *patterns, size_t coun
   set->patterns = patterns;
   set->count = count;
   set->items = calloc(count == 0 ? 1 : count, sizeof *set->items);
-  if (set->items == NULL || !prepare_matching(set) || !prepare_prefilter(set, ready)) {
+  if (set->items == NULL || !wo__matcher_make(&set->matcher) || !prepare_prefilter(set, ready)) {
     wo_pattern_set_free(set);
     return WO_E_NOMEM;
   }
@@ -168,16 +103,12 @@ enum wo_status wo_pattern_set_new(const struct wo_pattern *patterns, size_t coun
 struct wo_pattern_set *wo_pattern_set_free(struct wo_pattern_set *set) {
   if (set == NULL) return NULL;
   for (size_t i = 0; set->items != NULL && i < set->count; i++) {
-    pcre2_code_free(set->items[i].main.code);
-    pcre2_code_free(set->items[i].unless.code);
+    wo__regex_done(&set->items[i].main);
+    wo__regex_done(&set->items[i].unless);
   }
   free(set->items);
   wo_prefilter_free(set->prefilter);
-  pcre2_jit_stack_free(set->jit_stack);
-  pcre2_match_data_free(set->data);
-  pcre2_match_context_free(set->limits);
-  pcre2_compile_context_free(set->compile);
-  pcre2_general_context_free(set->memory);
+  wo__matcher_done(&set->matcher);
   free(set);
   return NULL;
 }
@@ -199,63 +130,31 @@ const struct wo_pattern *wo_pattern_at(const struct wo_pattern_set *set, size_t 
 
 size_t wo_pattern_limit_hits(const struct wo_pattern_set *set) {
   assert(set != NULL);
-  return set->limit_hits;
+  return set->matcher.limit_hits;
 }
 
-/* ---- Compiling ---- */
-
-/* Compiles one expression; NULL with PCRE2's error and the offset of the mistake when it is wrong.
- * Two alternatives may use the same group name (DUPNAMES): the old and the new wording of a message
- * fill the same field. Text is never UTF-8, whatever the expression says (NEVER_UTF): with it, one
- * stray byte of a truncated line would make the whole line unmatchable. */
-static pcre2_code *compile_regex(struct wo_view regex, pcre2_compile_context *context, int *ret_error, PCRE2_SIZE *ret_offset) {
-  const uint32_t options = PCRE2_DUPNAMES | PCRE2_NEVER_UTF | PCRE2_NEVER_UCP;
-  const PCRE2_SPTR source = (PCRE2_SPTR)(regex.ptr == NULL ? "" : regex.ptr);
-  return pcre2_compile(source, regex.len, options, ret_error, ret_offset, context);
+void wo_pattern_begin_line(struct wo_pattern_set *set, size_t len) {
+  assert(set != NULL);
+  set->matcher.steps_left = WO_LIMIT_REGEX_STEPS + WO_LIMIT_REGEX_STEPS_PER_BYTE * (uint64_t)len;
 }
 
-/* The compiled form of an expression, or NULL. Without a just-in-time compiler, or when it declines, PCRE2 interprets. If memory
- * is out, the line is lost and counted, but the next one tries again. */
-static const pcre2_code *get_code(struct wo_pattern_set *set, struct regex *regex, struct wo_view source) {
-  if (++regex->uses == JIT_USES && regex->code != NULL && set->jit_stack != NULL) {
-    pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
-  }
-  if (regex->was_tried) return regex->code;
-  int error = 0;
-  PCRE2_SIZE offset = 0;
-  regex->was_tried = true;
-  regex->code = compile_regex(source, set->compile, &error, &offset);
-  if (regex->code == NULL && error == PCRE2_ERROR_HEAP_FAILED) {
-    regex->was_tried = false;
-    set->limit_hits++;
-  }
-  return regex->code;
+uint64_t wo_pattern_steps(struct wo_pattern_set *set, size_t index, struct wo_view text, uint64_t most) {
+  assert(set != NULL && index < set->count);
+  const struct wo_pattern *const pattern = &set->patterns[index];
+  struct item *const item = &set->items[index];
+  set->matcher.steps_left = most;
+  if (pattern->regex.len > 0) wo__regex_count(&set->matcher, &item->main, pattern->regex, text);
+  if (pattern->unless.len > 0) wo__regex_count(&set->matcher, &item->unless, pattern->unless, text);
+  return most - set->matcher.steps_left;
 }
 
 /* ---- Matching ---- */
 
-/* Whether PCRE2 gave up, as opposed to finding nothing. Its other errors mean a misuse that cannot depend on the text. */
-static bool is_limit_error(int result) {
-  switch (result) {
-  case PCRE2_ERROR_MATCHLIMIT:
-  case PCRE2_ERROR_DEPTHLIMIT:
-  case PCRE2_ERROR_HEAPLIMIT:
-  case PCRE2_ERROR_JIT_STACKLIMIT:
-  case PCRE2_ERROR_NOMEMORY:
-    return true;
-  default:
-    return false;
-  }
-}
-
-/* Looks for the expression from `at` on. On success the offsets are in set->data and the number of
- * groups is returned (> 0); 0 means no match, or a limit that was hit. Text before `at` is still
- * seen by lookbehinds and \b, as it should be: the search goes on in the same line. */
-static uint32_t search(struct wo_pattern_set *set, const pcre2_code *code, struct wo_view text, size_t at) {
-  assert(at <= text.len);
-  const PCRE2_SPTR subject = (PCRE2_SPTR)(text.ptr == NULL ? "" : text.ptr);
-  const int result = pcre2_match(code, subject, text.len, at, 0, set->data, set->limits);
-  if (is_limit_error(result)) set->limit_hits++;
+/* Looks for an expression from `at` on. Returns the number of groups (> 0); 0 means no match, or a limit that was hit. Text
+ * before `at` is still seen by lookbehinds and \b, as it should be: the search goes on in the same line. */
+static uint32_t search(struct wo_pattern_set *set, struct wo__regex *regex, struct wo_view source, struct wo_view text,
+                       size_t at) {
+  const int result = wo__regex_run(&set->matcher, regex, source, text, at, 0);
   if (result < 0) return 0;
   return result == 0 ? GROUPS_MAX : (uint32_t)result; /* 0: more groups than there is room for */
 }
@@ -266,14 +165,14 @@ static uint32_t search(struct wo_pattern_set *set, const pcre2_code *code, struc
 static bool is_ruled_out(struct wo_pattern_set *set, size_t index, struct wo_view text) {
   const struct wo_view unless = set->patterns[index].unless;
   if (unless.len == 0) return false;
-  const pcre2_code *const code = get_code(set, &set->items[index].unless, unless);
-  return code != NULL && search(set, code, text, 0) > 0;
+  return search(set, &set->items[index].unless, unless, text, 0) > 0;
 }
 
-/* Fills *match from set->data. False when \K was used to make an end before the start. */
+/* Fills *match from the last run. False when \K was used to make an end before the start. */
 static bool take_match(const struct wo_pattern_set *set, struct wo_match *match, uint32_t group_count) {
-  const PCRE2_SIZE *const offsets = pcre2_get_ovector_pointer(set->data);
+  const PCRE2_SIZE *const offsets = pcre2_get_ovector_pointer(set->matcher.data);
   if (offsets[0] > offsets[1] || offsets[1] > match->text.len) return false;
+  match->code = set->matcher.code;
   match->start = offsets[0];
   match->end = offsets[1];
   match->group_count = group_count;
@@ -302,19 +201,19 @@ static size_t match_literal(const struct wo_pattern *pattern, struct wo_view tex
   return 1;
 }
 
-/* An empty match moves on by one byte, or it would be found again forever. Groups that `unless` looks at overwrite set->data,
- * which is why the match was taken out of it before. */
+/* An empty match moves on by one byte, or it would be found again forever. `unless` overwrites the groups of the last run, which
+ * is why the match is taken out of it before. */
 size_t wo_pattern_match(struct wo_pattern_set *set, size_t index, struct wo_view text, wo_match_fn fn, void *context) {
   assert(set != NULL && index < set->count && fn != NULL);
   const struct wo_pattern *const pattern = &set->patterns[index];
   if (pattern->regex.len == 0) return is_ruled_out(set, index, text) ? 0 : match_literal(pattern, text, fn, context);
-  struct wo_match match = {.text = text, .code = get_code(set, &set->items[index].main, pattern->regex)};
-  if (match.code == NULL) return 0;
+  struct wo__regex *const regex = &set->items[index].main;
+  struct wo_match match = {.text = text};
   size_t calls = 0;
   size_t at = 0;
   while (calls < WO_LIMIT_MATCHES_PER_LINE && at <= text.len) {
     /* `unless` is asked once, and only when there is something that it could rule out. */
-    const uint32_t group_count = search(set, match.code, text, at);
+    const uint32_t group_count = search(set, regex, pattern->regex, text, at);
     if (group_count == 0 || !take_match(set, &match, group_count)) break;
     if (calls == 0 && is_ruled_out(set, index, text)) break;
     calls++;
@@ -327,17 +226,14 @@ size_t wo_pattern_match(struct wo_pattern_set *set, size_t index, struct wo_view
 /* Matches the expression at one place. Without an expression nothing matches. */
 static int match_at(struct wo_pattern_set *set, size_t index, struct wo_view text, size_t start, uint32_t options) {
   assert(set != NULL && index < set->count && start <= text.len);
-  const pcre2_code *const code = get_code(set, &set->items[index].main, set->patterns[index].regex);
-  if (code == NULL || text.ptr == NULL) return PCRE2_ERROR_NOMATCH;
-  const PCRE2_SPTR subject = (PCRE2_SPTR)text.ptr;
-  const int result = pcre2_match(code, subject, text.len, start, options | PCRE2_ANCHORED, set->data, set->limits);
-  if (is_limit_error(result)) set->limit_hits++;
-  return result;
+  const struct wo_view source = set->patterns[index].regex;
+  if (source.len == 0 || text.ptr == NULL) return PCRE2_ERROR_NOMATCH;
+  return wo__regex_run(&set->matcher, &set->items[index].main, source, text, start, options | PCRE2_ANCHORED);
 }
 
 size_t wo_pattern_extent(struct wo_pattern_set *set, size_t index, struct wo_view text, size_t start) {
   if (match_at(set, index, text, start, 0) < 0) return WO_NOT_FOUND;
-  return pcre2_get_ovector_pointer(set->data)[1];
+  return pcre2_get_ovector_pointer(set->matcher.data)[1];
 }
 
 /* Hard partial matching stops wherever more text could change the result, before it takes the shorter match. There is no machine
@@ -572,7 +468,7 @@ static enum wo_status check_regex(struct wo_view regex, struct wo_err *err) {
   if (regex.len == 0) return WO_OK;
   int error = 0;
   PCRE2_SIZE offset = 0;
-  pcre2_code *const code = compile_regex(regex, NULL, &error, &offset);
+  pcre2_code *const code = wo__regex_compile(regex, NULL, 0, &error, &offset);
   if (code == NULL) {
     PCRE2_UCHAR message[128] = {0};
     pcre2_get_error_message(error, message, sizeof message);

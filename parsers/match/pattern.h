@@ -72,6 +72,9 @@ bool wo_pattern_is_usable_literal(const struct wo_pattern *pattern, struct wo_vi
 size_t wo_pattern_count(const struct wo_pattern_set *set);
 const struct wo_pattern *wo_pattern_at(const struct wo_pattern_set *set, size_t index);
 
+/* A line of `len` bytes begins: its matches have a new budget of steps (WO_LIMIT_REGEX_STEPS), which all patterns share. */
+void wo_pattern_begin_line(struct wo_pattern_set *set, size_t len);
+
 /* Calls fn for each match of pattern `index` in text, left to right, not overlapping, at most WO_LIMIT_MATCHES_PER_LINE; stops
  * when fn returns false. A pattern without regex matches once, at `literal_offset`. Returns the number of calls. */
 size_t wo_pattern_match(struct wo_pattern_set *set, size_t index, struct wo_view text, wo_match_fn fn, void *context);
@@ -93,6 +96,10 @@ struct wo_view wo_match_group(const struct wo_match *match, const char *name);
 /* Copies all named groups and the pattern's fixed values into the event's fields, by name and type. */
 bool wo_match_fill(const struct wo_match *match, const struct wo_pattern *pattern, struct wo_event_store *store,
                    struct wo_event *event);
+
+/* The steps that pattern `index` takes to search a text for its first match, and for `unless`; at most `most`. For checks of
+ * patterns: steps are those of WO_LIMIT_REGEX_STEPS. */
+uint64_t wo_pattern_steps(struct wo_pattern_set *set, size_t index, struct wo_view text, uint64_t most);
 
 /* How many matches were given up because a PCRE2 limit was reached. */
 size_t wo_pattern_limit_hits(const struct wo_pattern_set *set);

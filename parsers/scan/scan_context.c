@@ -92,6 +92,7 @@ static bool has_literal(const struct wo_pattern *pattern, const struct candidate
 /* Tries patterns in order on one line until one matches. */
 static bool match_first(struct wo_scan *scan, struct wo_places places, struct candidate *candidate, wo_event_id of) {
   struct around_context context = {.scan = scan, .of = of};
+  wo_pattern_begin_line(scan->set, candidate->raw.len);
   for (size_t i = 0; i < places.count && !context.is_found; i++) {
     const struct wo_pattern *const pattern = wo_pattern_at(scan->set, places.items[i]);
     if (!has_literal(pattern, candidate)) continue;

@@ -136,6 +136,7 @@ void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece
   const size_t own_end = is_piece ? find_own_end(scan, raw) : SIZE_MAX;
   wo_scan_make_line(scan, raw, scan->line_number, scan->buf_offset + start, &line);
   line.own_end = own_end;
+  wo_pattern_begin_line(scan->set, line.full.len);
   struct takers takers = {.count = 0};
   if (scan->open_count > 0) feed_open(scan, &line, &takers);
   match_patterns(scan, &line, &takers);

@@ -9,6 +9,7 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/clean.h"
 #include "parsers/formats/formats.h"
+#include "rules/check/pattern_attack.h"
 #include "rules/load/model_shape.h"
 
 /* The families of causes; part of the JSON report, and so a promise to the programs that read it.
@@ -115,6 +116,35 @@ static void check_twins(const struct wo_lint_rule *rule, const struct wo_pattern
   }
 }
 
+/* The hardest line so far. */
+struct hardest {
+  struct wo_lint *lint;
+  size_t pattern;
+  uint64_t steps;
+  char start[48]; /* of the line */
+};
+
+static void look_at_line(void *context, struct wo_view line) {
+  struct hardest *const hardest = context;
+  const uint64_t most = UINT64_C(4) * WO_ATTACK_STEPS_PER_BYTE * line.len;
+  const uint64_t steps = wo_pattern_steps(hardest->lint->set, hardest->pattern, line, most);
+  if (steps <= hardest->steps) return;
+  hardest->steps = steps;
+  wo_view_copy(line, hardest->start, sizeof hardest->start);
+}
+
+/* A pattern whose work grows faster than the line can hold up the reading of a log for as long as the log's author likes. */
+static void check_cost(const struct wo_lint_rule *rule, const struct wo_pattern_samples *samples) {
+  struct hardest hardest = {.lint = rule->lint, .pattern = samples->pattern};
+  wo_pattern_attacks(&rule->lint->pack->patterns[samples->pattern], samples, WO_ATTACK_LEN, look_at_line, &hardest);
+  if (hardest.steps <= (uint64_t)WO_ATTACK_STEPS_PER_BYTE * WO_ATTACK_LEN) return;
+  wo__lint_complain(
+      rule, WO_E_LIMIT,
+      "takes %llu steps or more for each byte of a line that begins with \"%s\", of %d bytes; %d are the most: let a "
+      "match begin at fewer places (a word's start, a fixed word), or bound the repeats",
+      (unsigned long long)(hardest.steps / WO_ATTACK_LEN), hardest.start, WO_ATTACK_LEN, WO_ATTACK_STEPS_PER_BYTE);
+}
+
 /* A pattern whose expressions are wrong is not tried on its samples: one mistake, one complaint. An unknown reader is worse than
  * a wrong expression, as no message would ever report it: the scanner ignores names it cannot find. */
 static void check_pattern(struct wo_lint *lint, const struct wo_pattern_samples *samples) {
@@ -133,6 +163,7 @@ static void check_pattern(struct wo_lint *lint, const struct wo_pattern_samples 
   if (samples->match_count == 0) wo__lint_complain(&rule, WO_E_SYNTAX, "no samples");
   check_samples(&rule, pattern, samples);
   check_twins(&rule, pattern, samples);
+  check_cost(&rule, samples);
 }
 
 /* ---- causes ----------------------------------------------------------------------------------------------------------- */

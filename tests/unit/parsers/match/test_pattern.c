@@ -226,6 +226,55 @@ static void test_match_limit(void **state) {
   teardown(&seen);
 }
 
+/* A search that begins anew at each byte and runs to the end of the line. */
+static const struct wo_pattern square = {.id = {"square", 6}, .regex = WO_VIEW("\\S+: not found")};
+
+/* Lines of one length, all letters, are matched until the budget of the line is spent; the next line has one of its own. Shorter
+ * ones are not counted. */
+static void test_budget_of_a_line(void **state) {
+  (void)state;
+  enum { LONG = 64 * 1024, SHORT = 1000 };
+  struct seen seen = {0};
+  char *const text = malloc(LONG);
+  assert_non_null(text);
+  memset(text, 'a', LONG);
+  text[LONG - 1] = text[SHORT - 1] = 'd'; /* without the last letter of the words PCRE2 does not search at all */
+  const struct wo_view line = {text, LONG}, start = {text, SHORT};
+  wo_event_store_init(&seen.store);
+  assert_int_equal(wo_pattern_set_new(&square, 1, NULL, &seen.set), WO_OK);
+  wo_pattern_begin_line(seen.set, SHORT);
+  assert_int_equal(wo_pattern_match(seen.set, 0, start, on_match, &seen), 0);
+  assert_int_equal(wo_pattern_limit_hits(seen.set), 0);
+  wo_pattern_begin_line(seen.set, LONG);
+  assert_int_equal(wo_pattern_match(seen.set, 0, line, on_match, &seen), 0);
+  assert_int_equal(wo_pattern_match(seen.set, 0, line, on_match, &seen), 0);
+  assert_int_equal(wo_pattern_limit_hits(seen.set), 2);
+  memcpy(text + LONG - 12, " x: not found", 12);
+  memcpy(text + 40, ": not found ", 12);
+  wo_pattern_begin_line(seen.set, LONG);
+  assert_int_equal(wo_pattern_match(seen.set, 0, line, on_match, &seen), 1);
+  free(text);
+  teardown(&seen);
+}
+
+/* Steps grow with the line for a pattern that is linear, and with its square for one that is not. */
+static void test_steps(void **state) {
+  (void)state;
+  static const struct wo_pattern both[] = {{.regex = WO_VIEW("\\S+: not found")}, {.regex = WO_VIEW("(?<!\\S)\\S+: not found")}};
+  static char text[8000];
+  struct wo_pattern_set *set = NULL;
+  memset(text, 'a', sizeof text);
+  text[3999] = text[7999] = 'd';
+  assert_int_equal(wo_pattern_set_new(both, 2, NULL, &set), WO_OK);
+  for (size_t i = 0; i < 2; i++) {
+    const uint64_t half = wo_pattern_steps(set, i, (struct wo_view){text, 4000}, UINT64_MAX);
+    const uint64_t whole = wo_pattern_steps(set, i, (struct wo_view){text, 8000}, UINT64_MAX);
+    assert_in_range(whole * 10 / half, i == 0 ? 38 : 18, i == 0 ? 42 : 22);
+  }
+  assert_int_equal(wo_pattern_steps(set, 0, (struct wo_view){text, 8000}, 1000), 1000);
+  wo_pattern_set_free(set);
+}
+
 /* Bytes that are no UTF-8 are matched like any others, even when the expression asks for UTF-8. */
 static void test_bytes(void **state) {
   (void)state;
@@ -338,6 +387,8 @@ int main(void) {
       cmocka_unit_test(test_numbers),
       cmocka_unit_test(test_bad_regex_never_matches),
       cmocka_unit_test(test_match_limit),
+      cmocka_unit_test(test_budget_of_a_line),
+      cmocka_unit_test(test_steps),
       cmocka_unit_test(test_bytes),
       cmocka_unit_test(test_check),
       cmocka_unit_test(test_too_many_groups),

@@ -178,6 +178,23 @@ static void test_bad_regexes_are_complaints(void **state) {
   assert_int_equal(check(PATTERN("\"unless\": \"[\", \"samples\": [\"the literal a\"]")).count, 1);
 }
 
+/* An expression that searches the whole line from each byte, in the pattern or in its `unless`, and one that doubles its ways. */
+static void test_slow_regexes_are_complaints(void **state) {
+  (void)state;
+  static const char *const slow[] = {
+      PATTERN("\"regex\": \"\\\\S+: the literal\", \"samples\": [\"x: the literal\"]"),
+      PATTERN("\"regex\": \"a.*b the literal\", \"samples\": [\"a b the literal\"]"),
+      PATTERN("\"unless\": \"\\\\d+%\", \"samples\": [\"the literal\"]"),
+      PATTERN("\"regex\": \"^(?:a+)+ the literal\", \"samples\": [\"aaa the literal\"]"),
+  };
+  for (size_t i = 0; i < sizeof slow / sizeof *slow; i++) {
+    const struct complaints all = check(slow[i]);
+    assert_int_equal(all.count, 1);
+    assert_non_null(strstr(all.first, "steps or more for each byte"));
+  }
+  assert_int_equal(check(PATTERN("\"regex\": \"(?<!\\\\S)\\\\S+: the literal\", \"samples\": [\"x: the literal\"]")).count, 0);
+}
+
 static void print(void *context, const struct wo_err *complaint) {
   (void)context;
   print_message("%s:%llu: %s\n", complaint->file, (unsigned long long)complaint->line, complaint->message);
@@ -249,6 +266,7 @@ int main(void) {
       cmocka_unit_test(test_ids_that_the_program_knows),
       cmocka_unit_test(test_each_complaint),
       cmocka_unit_test(test_bad_regexes_are_complaints),
+      cmocka_unit_test(test_slow_regexes_are_complaints),
       cmocka_unit_test(test_embedded_packs_are_clean),
       cmocka_unit_test(test_out_of_memory),
   };
