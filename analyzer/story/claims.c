@@ -64,18 +64,6 @@ enum wo__claim wo__claim_of(const struct wo_event *event) {
   return event->kind == WO_KIND_NCCL_TIMEOUT ? WO__CLAIM_NCCL : of_classes[wo_kind_class(event->kind)];
 }
 
-/* Opens the candidates, except memory failures after which the program went on. */
-static void assign_recovered(struct wo_job *job, bool *is_open) {
-  struct wo_story *story = &job->story;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
-    is_open[i] = is_candidate(event) && !is_frame(job, event);
-    if (!is_open[i] || !wo_story_is_memory(event) || !wo_story_survived(job, i)) continue;
-    story->roles[i] = WO_ROLE_RECOVERED;
-    is_open[i] = false;
-  }
-}
-
 /* A kill without a word about memory does not count if the workload manager says that it ended the job. */
 static void drop_explained_kills(const struct wo_job *job, bool *is_open) {
   bool is_ended[WO_LIMIT_RUNS + 1] = {false}; /* by run + 1; the first entry is for files with a single run */
@@ -108,8 +96,10 @@ static void drop_outlived(struct wo_job *job, bool *is_open) {
   }
 }
 
-void wo__claims_open(struct wo_job *job, bool *is_open) {
-  assign_recovered(job, is_open);
+enum wo_status wo__claims_open(struct wo_job *job, bool *is_open) {
+  wo_each_event (event, &job->events) is_open[event->id] = is_candidate(event) && !is_frame(job, event);
+  if (wo__survivors_find(job, is_open) != WO_OK) return WO_E_NOMEM;
   drop_explained_kills(job, is_open);
   drop_outlived(job, is_open);
+  return WO_OK;
 }

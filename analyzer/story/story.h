@@ -10,10 +10,6 @@
 /* Fills job->story. WO_E_NOMEM. */
 enum wo_status wo_story_tell(struct wo_job *job);
 
-/* Whether the program caught a memory failure and survived: it says so, its steps went on, it later died of something else, or it
- * finished. `failure` is the event's index. */
-bool wo_story_survived(const struct wo_job *job, size_t failure);
-
 /* Whether the exception of a traceback says only that another process failed or ended this one. */
 bool wo_story_is_echo(const struct wo_event *traceback);
 

@@ -28,8 +28,12 @@ enum wo__claim wo__claim_of(const struct wo_event *event);
 enum wo_outcome wo__outcome_of(const struct wo_event *event);
 
 /* Marks in is_open the events that the job may have died of; is_open has one entry for each event, all false. Survived memory
- * failures get their role and stay unmarked. */
-void wo__claims_open(struct wo_job *job, bool *is_open);
+ * failures get their role and stay unmarked. WO_E_NOMEM. */
+enum wo_status wo__claims_open(struct wo_job *job, bool *is_open);
+
+/* Takes the mark off memory failures that the program caught and survived: it says so, its steps went on, it later died of
+ * something else, or it finished. They get the role of what was recovered from. WO_E_NOMEM. */
+enum wo_status wo__survivors_find(struct wo_job *job, bool *is_open);
 
 /* All runs that are diagnosed (wo__is_current). */
 #define WO__RUNS_CURRENT (-1)

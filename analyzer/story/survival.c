@@ -1,6 +1,10 @@
 /* Which memory failures a program survived, and which exceptions are only echoes of another failure. */
 #include "analyzer/story/story_internal.h"
 
+#include <stdlib.h>
+
+#include "parsers/base/vec.h"
+
 /* A message of recovery ("skipping batch") within this number of lines belongs to the failure before it. */
 #define RECOVERY_LINES 60
 
@@ -44,32 +48,137 @@ bool wo_story_is_echo(const struct wo_event *traceback) {
          WO_VIEW_ANY(wo_event_text(traceback, WO_FIELD_MESSAGE), wo_view_has, echo_messages);
 }
 
-/* Only within one run in one file: the order of the files on the command line is not an order in time. */
-static bool is_later(const struct wo_job *job, const struct wo_event *a, const struct wo_event *b) {
-  const int32_t *run_of = job->story.run_of;
-  return a->span.file == b->span.file && a->span.line > b->span.line && run_of[a->id] == run_of[b->id];
-}
-
-/* Lines without a rank may be from any. */
-static bool is_same_rank(const struct wo_event *a, const struct wo_event *b) {
-  return a->rank == b->rank || a->rank == WO_RANK_UNKNOWN || b->rank == WO_RANK_UNKNOWN;
-}
-
 bool wo_story_is_memory(const struct wo_event *event) {
   const enum wo_class class = wo_kind_class(event->kind);
   return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
 }
 
+/* ---- What follows a failure ---- */
+
+/* Properties of an event that decide whether a failure before it was survived. */
+enum aspect {
+  RECOVERED,   /* the program says that it goes on */
+  SUCCEEDED,   /* a good end */
+  ENDED_BADLY, /* a bad one */
+  EXITED_ITSELF,
+  WAS_ENDED, /* a task by srun, since another one had ended */
+  RAN_OUT,   /* of memory, again */
+  FAILED_OTHERWISE,
+  PROGRESSED /* around a failure: the place is the event's id, the rank that failure's */
+};
+
+/* One aspect of one event. Only within one run of one file is a later line later: the order of the files on the command line is
+ * not an order in time. */
+struct mark {
+  uint32_t file;
+  int32_t run;
+  enum aspect aspect;
+  int32_t rank; /* ANY_RANK: a second mark, for questions about all ranks */
+  uint64_t place;
+};
+
+enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 4 };
+
+/* All marks of a job in order, so that a question about what is later takes one search. */
+struct marks {
+  struct mark *items;
+  size_t count;
+};
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int compare_marks(const void *a, const void *b) {
+  const struct mark *const left = a, *const right = b;
+  const int by_file = ORDER(left->file, right->file), by_run = ORDER(left->run, right->run);
+  const int by_aspect = ORDER(left->aspect, right->aspect), by_rank = ORDER(left->rank, right->rank);
+  if (by_file != 0) return by_file;
+  if (by_run != 0) return by_run;
+  if (by_aspect != 0) return by_aspect;
+  return by_rank != 0 ? by_rank : ORDER(left->place, right->place);
+}
+
+static void add(struct marks *marks, const struct wo_job *job, const struct wo_event *event, enum aspect aspect, int32_t rank) {
+  const int32_t run = job->story.run_of[event->id];
+  marks->items[marks->count++] = (struct mark){event->span.file, run, aspect, rank, event->span.line};
+}
+
+/* A traceback about memory is another report of the same failure. */
+static bool fails_otherwise(const struct wo_event *event) {
+  return event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event) && wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 &&
+         !wo_view_has_nocase(wo_event_text(event, WO_FIELD_MESSAGE), "out of memory") &&
+         !wo_view_has(wo_event_text(event, WO_FIELD_EXCEPTION), "OutOfMemory");
+}
+
+/* At most MARKS_PER_EVENT. */
+static void add_event(struct marks *marks, const struct wo_job *job, const struct wo_event *event) {
+  const enum wo_class class = wo_kind_class(event->kind);
+  if (event->is_quoted) return;
+  if (event->kind == WO_KIND_RECOVERY) add(marks, job, event, RECOVERED, ANY_RANK);
+  if (event->kind == WO_KIND_SUCCESS) add(marks, job, event, SUCCEEDED, ANY_RANK);
+  if (class == WO_CLASS_EXIT || class == WO_CLASS_ENDING || event->kind == WO_KIND_ELASTIC)
+    add(marks, job, event, ENDED_BADLY, ANY_RANK);
+  if (event->kind == WO_KIND_TASK_EXIT) {
+    if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) > 0) add(marks, job, event, EXITED_ITSELF, ANY_RANK);
+    if (wo_event_text(event, WO_FIELD_SIGNAL).len > 0) add(marks, job, event, WAS_ENDED, ANY_RANK);
+  }
+  const bool is_memory = wo_story_is_memory(event);
+  if (!is_memory && !fails_otherwise(event)) return;
+  add(marks, job, event, is_memory ? RAN_OUT : FAILED_OTHERWISE, ANY_RANK);
+  add(marks, job, event, is_memory ? RAN_OUT : FAILED_OTHERWISE, event->rank);
+}
+
+static enum wo_status make_marks(const struct wo_job *job, struct marks *marks) {
+  marks->items = calloc(job->events.count * MARKS_PER_EVENT + 1, sizeof *marks->items);
+  if (!marks->items) return WO_E_NOMEM;
+  wo_each_event (event, &job->events) {
+    add_event(marks, job, event);
+    if (event->kind != WO_KIND_PROGRESS || event->of == WO_EVENT_NONE) continue;
+    if (job->story.run_of[event->id] != job->story.run_of[event->of]) continue;
+    marks->items[marks->count++] = (struct mark){0, 0, PROGRESSED, event->of, (uint64_t)event->id};
+  }
+  qsort(marks->items, marks->count, sizeof *marks->items, compare_marks);
+  return WO_OK;
+}
+
+/* The index of the first mark that is not before `wanted`. */
+static size_t find_mark(const struct marks *marks, const struct mark *wanted) {
+  size_t low = 0;
+  WO_LOWER_BOUND(low, marks->count, at, compare_marks(&marks->items[at], wanted) < 0);
+  return low;
+}
+
+/* The line of the next such event of the failure's run, or 0. */
+static uint64_t next_line(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure, enum aspect aspect,
+                          int32_t rank) {
+  const int32_t run = job->story.run_of[failure->id];
+  const struct mark wanted = {failure->span.file, run, aspect, rank, failure->span.line + 1};
+  const size_t at = find_mark(marks, &wanted);
+  if (at == marks->count) return 0;
+  const struct mark *const next = &marks->items[at];
+  const bool is_same = next->file == wanted.file && next->run == run && next->aspect == aspect && next->rank == rank;
+  return is_same ? next->place : 0;
+}
+
+/* Whether such an event follows by the failure's rank. Lines without a rank may be from any. */
+static bool follows(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure, enum aspect aspect) {
+  if (failure->rank == WO_RANK_UNKNOWN) return next_line(marks, job, failure, aspect, ANY_RANK) > 0;
+  return next_line(marks, job, failure, aspect, failure->rank) > 0 || next_line(marks, job, failure, aspect, WO_RANK_UNKNOWN) > 0;
+}
+
+/* ---- Survival ---- */
+
 /* Compares the last step before the failure with the steps after it. */
-static bool steps_went_on(const struct wo_job *job, const struct wo_event *failure) {
+static bool steps_went_on(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
   double before = -1;
   double total = -1;
-  wo_each_event (event, &job->events) {
-    if (event->kind != WO_KIND_PROGRESS || event->of != failure->id) continue;
-    if (job->story.run_of[event->id] != job->story.run_of[failure->id]) continue;
+  const struct mark first = {0, 0, PROGRESSED, failure->id, 0};
+  for (size_t i = find_mark(marks, &first); i < marks->count; i++) {
+    const struct mark *const mark = &marks->items[i];
+    if (mark->aspect != PROGRESSED || mark->rank != failure->id || mark->file != 0 || mark->run != 0) break;
+    const struct wo_event *const event = &job->events.items[mark->place];
     const double step = wo_event_number(event, WO_FIELD_STEP, -1);
     const double of = wo_event_number(event, WO_FIELD_STEP_TOTAL, -1);
-    if (!is_later(job, event, failure)) {
+    if (event->span.file != failure->span.file || event->span.line <= failure->span.line) {
       before = step;
       total = of;
     } else if (before >= 0 && of == total && step >= before + PROGRESS_STEPS) {
@@ -81,49 +190,30 @@ static bool steps_went_on(const struct wo_job *job, const struct wo_event *failu
 
 /* Whether srun ended the other tasks because one had ended by itself. Without ranks, steps after the failure may come from those
  * others, which ran on for a moment. */
-static bool has_one_task_gone(const struct wo_job *job, const struct wo_event *failure) {
-  bool has_own_exit = false, has_ended_others = false;
-  if (failure->rank != WO_RANK_UNKNOWN) return false;
-  wo_each_event (event, &job->events) {
-    if (event->kind != WO_KIND_TASK_EXIT || event->is_quoted || !is_later(job, event, failure)) continue;
-    if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) > 0) has_own_exit = true;
-    if (wo_event_text(event, WO_FIELD_SIGNAL).len > 0) has_ended_others = true;
-  }
-  return has_own_exit && has_ended_others;
-}
-
-/* Whether a later exception in the same file, by the same rank, shows that the program was still running its own code. */
-static bool died_of_something_else(const struct wo_job *job, const struct wo_event *failure) {
-  bool is_memory_later = false;
-  bool is_other_later = false;
-  const wo_event_id own = wo_story_traceback_of(job, failure);
-  wo_each_event (event, &job->events) {
-    if (event->is_quoted || !is_later(job, event, failure) || !is_same_rank(event, failure)) continue;
-    if (wo_story_is_memory(event)) is_memory_later = true;
-    const bool is_own = event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event) &&
-                        wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 && event->id != own;
-    /* A traceback about memory is another report of the same failure. */
-    if (is_own && !wo_view_has_nocase(wo_event_text(event, WO_FIELD_MESSAGE), "out of memory") &&
-        !wo_view_has(wo_event_text(event, WO_FIELD_EXCEPTION), "OutOfMemory")) {
-      is_other_later = true;
-    }
-  }
-  return is_other_later && !is_memory_later;
+static bool has_one_task_gone(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  return failure->rank == WO_RANK_UNKNOWN && follows(marks, job, failure, EXITED_ITSELF) &&
+         follows(marks, job, failure, WAS_ENDED);
 }
 
 /* A message of recovery decides. Without one the job must have gone on: to a good end without a bad one, to further steps, or to
- * an exception that has nothing to do with memory. */
-bool wo_story_survived(const struct wo_job *job, size_t failure_index) {
-  const struct wo_event *failure = &job->events.items[failure_index];
-  bool has_success = false;
-  bool has_bad_end = false;
+ * an exception that has nothing to do with memory and shows that the program was still running its own code. */
+static bool is_survived(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
+  if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return true;
+  const bool has_bad_end = next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
+  if (!has_bad_end && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0) return true;
+  return (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) ||
+         (follows(marks, job, failure, FAILED_OTHERWISE) && !follows(marks, job, failure, RAN_OUT));
+}
+
+enum wo_status wo__survivors_find(struct wo_job *job, bool *is_open) {
+  struct marks marks = {0};
+  if (make_marks(job, &marks) != WO_OK) return WO_E_NOMEM;
   wo_each_event (event, &job->events) {
-    if (event->is_quoted || !is_later(job, event, failure)) continue;
-    if (event->kind == WO_KIND_RECOVERY && event->span.line - failure->span.line <= RECOVERY_LINES) return true;
-    if (event->kind == WO_KIND_SUCCESS) has_success = true;
-    const enum wo_class class = wo_kind_class(event->kind);
-    if (class == WO_CLASS_EXIT || class == WO_CLASS_ENDING || event->kind == WO_KIND_ELASTIC) has_bad_end = true;
+    if (!is_open[event->id] || !wo_story_is_memory(event) || !is_survived(&marks, job, event)) continue;
+    job->story.roles[event->id] = WO_ROLE_RECOVERED;
+    is_open[event->id] = false;
   }
-  if (has_success && !has_bad_end) return true;
-  return (steps_went_on(job, failure) && !has_one_task_gone(job, failure)) || died_of_something_else(job, failure);
+  free(marks.items);
+  return WO_OK;
 }
