@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -226,6 +227,26 @@ static enum wo_exit run_record(const struct wo_call *call) {
   return code;
 }
 
+/* ---- The time limit ---- */
+
+static volatile sig_atomic_t is_time_up;
+
+static void on_alarm(int signal_number) {
+  (void)signal_number;
+  is_time_up = 1;
+}
+
+/* The signal comes again and again, since one that comes just before a read would not end it. */
+static void start_timer(size_t seconds) {
+  const struct sigaction action = {.sa_handler = on_alarm};
+  const struct itimerval span = {.it_interval.tv_usec = 100000, .it_value.tv_sec = (time_t)seconds};
+  is_time_up = 0;
+  sigaction(SIGALRM, &action, NULL);
+  setitimer(ITIMER_REAL, &span, NULL);
+}
+
+static const struct wo_timer the_timer = {start_timer, &is_time_up};
+
 /* ---- All commands ---- */
 
 /* In the order of the help text; the first one is the default. */
@@ -271,6 +292,7 @@ int main(int argc, char **argv) {
   enum wo_exit code = WO_EXIT_ERROR;
   if (wo_call_read(argc, argv, (struct wo_commands){commands, sizeof commands / sizeof *commands}, &call, &err) == WO_OK) {
     call.style = make_style(&call);
+    call.timer = &the_timer;
     call.is_stdin_terminal = isatty(STDIN_FILENO) == 1;
     call.out = &out;
     call.errors = &errors;

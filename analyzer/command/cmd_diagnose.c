@@ -16,7 +16,8 @@
 #define FOLDER_LOGS_MAX 256
 
 /* Reads one input; false when something of it could not be read. After a failure in the middle the job keeps the first part. */
-static bool read_path(struct wo_job *job, const char *path, struct wo_text *errors) {
+static bool read_path(const struct wo_call *call, struct wo_job *job, const char *path) {
+  struct wo_text *const errors = call->errors;
   const bool is_stdin = strcmp(path, "-") == 0;
   const char *const name = is_stdin ? "<stdin>" : path;
   struct wo_input *input = NULL;
@@ -26,6 +27,10 @@ static bool read_path(struct wo_job *job, const char *path, struct wo_text *erro
     wo_message_error(errors, wo_view_of(path), &err);
     wo_job_add_unreadable(job, name, &err);
     return false;
+  }
+  if (call->time_limit_s > 0) {
+    call->timer->start(call->time_limit_s);
+    wo_input_stop_when(input, call->timer->is_up);
   }
   status = wo_job_read(job, input, name, &err);
   if (status != WO_OK) wo_message_error(errors, wo_view_of(name), &err);
@@ -74,7 +79,7 @@ enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pac
   if (wo_job_new(pack, &job) != WO_OK) return WO_EXIT_ERROR;
   job->no_prefilter = call->no_prefilter;
   wo_job_expect(job, (const char *const *)paths, count);
-  for (size_t i = 0; i < count; i++) is_complete = read_path(job, paths[i], call->errors) && is_complete;
+  for (size_t i = 0; i < count; i++) is_complete = read_path(call, job, paths[i]) && is_complete;
   if (wo_job_close(job) != WO_OK) {
     wo_job_free(job);
     return WO_EXIT_ERROR;
@@ -155,7 +160,7 @@ static bool write_row(const struct wo_call *call, const struct wo_pack *pack, co
   bool is_failed = false;
   if (wo_job_new(pack, &job) != WO_OK) return false;
   job->no_prefilter = call->no_prefilter;
-  if (read_path(job, name, call->errors) && wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK) {
+  if (read_path(call, job, name) && wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK) {
     const struct wo_view title =
         wo_report_tells_failure(report) ? report->findings[0].title : wo_view_of(wo_outcome_text(job->story.outcome));
     wo_text_add(call->out, "%-28s %-14s %.*s\n", name, wo_outcome_name(job->story.outcome), WO_SHOWN(title));

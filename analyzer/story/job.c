@@ -178,8 +178,8 @@ struct front {
   struct wo_view recording; /* its format, or empty */
 };
 
-/* Reads to the end, to the first error, or only the first block of a recording; in each case the scanner is ended, so that lines
- * before the error count. */
+/* Reads to the end, to the first error (a pipe is waited for until there is enough to see what it brings), or only the first
+ * block of a recording; in each case the scanner is ended, so that lines before the error count. */
 static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct wo_scan_summary *ret_summary,
                            struct front *ret_front, struct wo_err *err) {
   char *buf = malloc(WO_LIMIT_READ_BYTES);
@@ -187,13 +187,17 @@ static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct 
   enum wo_status status = WO_OK;
   size_t len = 0;
   do {
-    len = 0;
-    status = wo_input_read(input, buf, WO_LIMIT_READ_BYTES, &len, err);
+    const size_t least = wo_input_bytes(input) == 0 ? SAMPLE_BYTES : 1;
+    size_t more = 1;
+    for (len = 0; status == WO_OK && len < least && more > 0; len += more) {
+      more = 0;
+      status = wo_input_read(input, buf + len, WO_LIMIT_READ_BYTES - len, &more, err);
+    }
     if (len > 0 && wo_input_bytes(input) == len) {
       *ret_front = (struct front){.is_binary = is_binary(buf, len), .recording = recording_format(buf, len)};
       if (ret_front->recording.len > 0) break;
     }
-    if (status == WO_OK && wo_scan_feed(scan, buf, len) != WO_OK) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
+    if (wo_scan_feed(scan, buf, len) != WO_OK) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
   } while (status == WO_OK && len > 0);
   free(buf);
   const enum wo_status end = wo_scan_end(scan, ret_summary);

@@ -47,7 +47,8 @@ struct wo_input {
   bool is_raw_at_end; /* the descriptor has nothing more */
   bool has_inflate;   /* `inflate` must be ended */
   enum state state;
-  enum wo_status pending_status; /* delivered by the next read, with `pending_err` */
+  const volatile sig_atomic_t *is_up; /* the time is; NULL: there is no limit */
+  enum wo_status pending_status;      /* delivered by the next read, with `pending_err` */
   struct wo_err pending_err;
   z_stream inflate;
   uint64_t raw_bytes;        /* read from the descriptor so far */
@@ -208,12 +209,17 @@ static uint64_t raw_offset(const struct wo_input *input) {
   return input->raw_bytes - (input->raw_end - input->raw_start);
 }
 
+void wo_input_stop_when(struct wo_input *input, const volatile sig_atomic_t *is_up) {
+  input->is_up = is_up;
+}
+
 /* One read(2), repeated when a signal interrupts it. Zero bytes mean the end, and then *ret_len is 0. A short read means nothing:
  * pipes and terminals give the bytes that they have. */
 static enum wo_status read_raw(struct wo_input *input, void *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
   assert(cap > 0);
   ssize_t len = 0;
   do {
+    if (input->is_up && *input->is_up) return wo_err_set(err, WO_E_LIMIT, "the time limit is reached; the rest is not read");
     len = read(input->fd, buf, cap < READ_MAX_BYTES ? cap : READ_MAX_BYTES);
   } while (len < 0 && errno == EINTR);
   if (len < 0) return io_error(err, "cannot be read", errno);

@@ -4,6 +4,7 @@
 #ifndef WO_INPUT_H
 #define WO_INPUT_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,10 +22,14 @@ enum wo_status wo_input_open(const char *path, struct wo_input **ret_input, stru
 /* Reads from an open descriptor (stdin, a pipe). The descriptor stays the caller's. `name` is used in messages and is copied. */
 enum wo_status wo_input_open_fd(int fd, const char *name, struct wo_input **ret_input, struct wo_err *err);
 
+/* Ends the reading once *is_up is set: the next wo_input_read, and one that a signal interrupts, gives WO_E_LIMIT. */
+void wo_input_stop_when(struct wo_input *input, const volatile sig_atomic_t *is_up);
+
 /* Reads up to cap bytes of expanded content into buf. *ret_len 0 means the end. On failure what came before has already been
  * delivered: WO_E_IO (reading failed), WO_E_SYNTAX (a gzip member is damaged or ends in the middle; the message gives the
- * offset in the compressed file), WO_E_LIMIT (expanded size or ratio, see limits.h). After a failure every further call
- * gives *ret_len 0 and WO_OK. EINTR is retried. Garbage or zero padding after a complete gzip member ends the input. */
+ * offset in the compressed file), WO_E_LIMIT (expanded size or ratio, see limits.h; the time is up). After a failure every
+ * further call gives *ret_len 0 and WO_OK. EINTR is retried. Garbage or zero padding after a complete gzip member ends the input.
+ */
 enum wo_status wo_input_read(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err);
 
 /* Bytes delivered so far, after expansion. */

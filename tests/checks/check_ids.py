@@ -19,6 +19,7 @@ PARTS = ("analyzer", "parsers", "rules", "cuda_replay")
 # Words that are spelled like an id and are none: (start of the path, words, what they are there).
 OTHER_WORDS = (
     ("cuda_replay/", "*", "cuda_replay sees no rules: names of classes, actions, axes, options, keys of JSON and of traces"),
+    ("parsers/base/command/call.c", "time-limit", "an option"),
     ("parsers/base/exchange/transforms.def", "offload-optimizer offload-parameters", "names of transforms"),
     ("parsers/event/event_kinds.def", "preempted xid", "names of kinds"),
     ("parsers/event/fields.def", "dtype max_model_len max_num_seqs xid", "names of fields"),

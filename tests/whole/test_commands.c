@@ -378,6 +378,42 @@ static void test_output_file(void **state) {
   check(RUN(NULL, "-o", "/no/such/folder/report.txt", log_path), 2, NULL, "/no/such/folder/report.txt");
 }
 
+/* A pipe that is written and then left open. */
+static void write_and_stay(int fd, void *context) {
+  wo_process_write_view(fd, context);
+  sleep(20);
+}
+
+/* What was read until the time is up is reported. */
+static void test_time_limit(void **state) {
+  (void)state;
+  struct wo_view text = wo_view_of(oom_log);
+  const char *const args[] = {"--time-limit", "1", NULL};
+  const struct wo_process_spec spec = {.args = args, .write_stdin = write_and_stay, .context = &text, .seconds = 15};
+  struct wo_process_result result;
+  assert_true(wo_process_run(&spec, &result));
+  check(result, 2, "out of GPU memory", "<stdin>: the time limit is reached; the rest is not read");
+  check(RUN(NULL, "--time-limit", "60", log_path), 1, "out of GPU memory", NULL);
+  check(RUN(NULL, "--time-limit", "0", log_path), 2, NULL, "a number of seconds from 1 to 86400");
+}
+
+/* Writes the first bytes one by one. */
+static void write_in_pieces(int fd, void *context) {
+  struct wo_view text = *(const struct wo_view *)context;
+  for (; text.len > 0 && write(fd, text.ptr, 1) == 1; text = wo_view_skip(text, 1)) usleep(2000);
+}
+
+/* What a pipe brings is seen from its beginning, however it comes: here a recording, whose third byte tells. */
+static void test_pipe_in_pieces(void **state) {
+  (void)state;
+  struct wo_view text = {"\x80\x04\x95}\x94(segments", 15};
+  const struct wo_process_spec spec = {.write_stdin = write_in_pieces, .context = &text};
+  struct wo_process_result result;
+  assert_true(wo_process_run(&spec, &result));
+  assert_non_null(strstr(result.err, "is a recording of allocations and no log"));
+  wo_process_done(&result);
+}
+
 /* Runs the program in a folder without arguments, as at a prompt. False where no terminal can be had. */
 static bool run_in_folder(const char *path, struct wo_process_result *result) {
   const int master = posix_openpt(O_RDWR | O_NOCTTY);
@@ -429,6 +465,8 @@ int main(void) {
       cmocka_unit_test(test_several_files),
       cmocka_unit_test(test_events),
       cmocka_unit_test(test_output_file),
+      cmocka_unit_test(test_time_limit),
+      cmocka_unit_test(test_pipe_in_pieces),
       cmocka_unit_test(test_folder),
   };
   return cmocka_run_group_tests_name("commands", tests, make_folder, remove_folder);

@@ -6,6 +6,8 @@
 #ifndef WO_COMMAND_H
 #define WO_COMMAND_H
 
+#include <signal.h>
+
 #include "parsers/base/command/exit_code.h"
 #include "parsers/base/command/option.h"
 #include "parsers/base/limits.h"
@@ -41,6 +43,12 @@ struct wo_commands {
 enum wo_format_out { WO_OUT_TEXT, WO_OUT_JSON };
 enum wo_color { WO_COLOR_AUTO, WO_COLOR_ALWAYS, WO_COLOR_NEVER };
 
+/* The limit on time. `start` begins a new span of seconds, at whose end *is_up is set. */
+struct wo_timer {
+  void (*start)(size_t seconds);
+  const volatile sig_atomic_t *is_up;
+};
+
 /* One call. `words` and all views are borrowed from argv. */
 struct wo_call {
   const struct wo_command *command;
@@ -52,6 +60,7 @@ struct wo_call {
   size_t width;             /* 0 = as wide as the terminal, else 80 */
   struct wo_view output;    /* empty = stdout */
   struct wo_view rules_dir; /* empty = compiled-in rules only */
+  size_t time_limit_s;      /* for reading one log; 0 = none */
   bool exit_zero;
   bool is_verbose;
   bool no_prefilter;
@@ -65,12 +74,13 @@ struct wo_call {
   struct wo_commands commands;
   struct wo_text_style style;
   bool is_stdin_terminal;
+  const struct wo_timer *timer;
   struct wo_text *out;    /* for standard output, or the file of --output */
   struct wo_text *errors; /* for standard error (message.h) */
 };
 
 /* The options that all commands take: the table of the first command, read into struct wo_call. */
-enum { WO_SHARED_OPTION_COUNT = 13 };
+enum { WO_SHARED_OPTION_COUNT = 14 };
 extern const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT];
 
 /* Reads argv, whose words are moved to its front. Options may be before, between and after the words, as GNU tools allow;
