@@ -19,6 +19,11 @@
 #define WO_LIMIT_LOOKBACK_LINES 250
 #define WO_LIMIT_LOOKED_BACK_BYTES (UINT64_C(16) * 1024 * 1024)
 
+/* Bytes before messages that are looked at in one input for lines and times of the same writer, and how many more for each byte
+ * that was read: protects time in a flood of messages. Later searches are left out and noted. */
+#define WO_LIMIT_WALKED_BYTES (UINT64_C(16) * 1024 * 1024)
+#define WO_LIMIT_WALKED_PER_BYTE 16
+
 /* Changes of one setting that are kept for one input. A key that changes more often is a measurement and no setting; it must not
  * crowd out the others, and its later values are not kept. */
 #define WO_LIMIT_SETTING_CHANGES 16

@@ -13,6 +13,16 @@ struct wo_backwards wo__scan_walk_back(struct wo_scan *scan, size_t from, uint64
   return (struct wo_backwards){.scan = scan, .floor = floor, .end = from, .number = number, .base = scan->buf_offset};
 }
 
+struct wo_backwards wo__scan_walk_counted(struct wo_scan *scan, uint64_t number) {
+  struct wo_backwards walk = wo__scan_walk_back(scan, scan->line_start, number);
+  walk.is_counted = true;
+  if (scan->walked_bytes / WO_LIMIT_WALKED_PER_BYTE <= WO_LIMIT_WALKED_BYTES / WO_LIMIT_WALKED_PER_BYTE + walk.base + walk.end)
+    return walk;
+  wo_scan_note_cap(scan, WO_CAP_BEFORE, 1);
+  walk.end = walk.floor;
+  return walk;
+}
+
 /* Whether one of the eight bytes of `word` is a line end; also true for most that are below it, tabs among them. */
 static bool may_hold_line_end(uint64_t word) {
   const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -44,6 +54,7 @@ bool wo__scan_previous_line(struct wo_backwards *walk, struct wo_view *ret_raw, 
     const size_t start = wo__scan_line_start(buf, walk->floor, stop);
     walk->is_cut = start == walk->floor && walk->base + start > 0;
     if (walk->is_cut && stop - start < WO_SCAN_AROUND_BYTES) return false;
+    if (walk->is_counted) walk->scan->walked_bytes += walk->end - start;
     walk->end = start;
     if (start == stop) continue;
     *ret_raw = (struct wo_view){buf + start, stop - start};
@@ -55,7 +66,7 @@ bool wo__scan_previous_line(struct wo_backwards *walk, struct wo_view *ret_raw, 
 
 /* Lines of the same writer only: lines of seven other ranks may come between two lines of one rank. */
 size_t wo_open_lines_before(const struct wo_open *open, size_t n, struct wo_view *ret_texts, char *buf, size_t cap) {
-  struct wo_backwards walk = wo__scan_walk_back(open->scan, open->scan->line_start, open->line->number);
+  struct wo_backwards walk = wo__scan_walk_counted(open->scan, open->line->number);
   struct wo_view raw;
   uint64_t offset = 0;
   size_t found = 0;
@@ -91,7 +102,7 @@ static void take_over(const struct wo_stamp_memo *last, const struct wo_backward
 static void find_stamp(struct wo_scan *scan, const struct wo_line *line, struct wo_stamp_memo *memo) {
   const struct wo_stamp_memo *const last = &scan->stamp_memo;
   const bool is_known = knows_source(last, line->prefix.source);
-  struct wo_backwards walk = wo__scan_walk_back(scan, scan->line_start, line->number);
+  struct wo_backwards walk = wo__scan_walk_counted(scan, line->number);
   struct wo_view raw;
   uint64_t offset = 0;
   char buf[STAMP_BYTES];

@@ -103,6 +103,7 @@ struct wo_scan {
   size_t pending_count;
   size_t context_count;                                  /* memory failures whose surroundings were looked at */
   struct wo_seen_setting settings[WO_SCAN_SETTINGS_MAX]; /* hash table by key */
+  uint64_t walked_bytes;                                 /* by walks that are not bounded otherwise, so far */
   uint64_t looked_back_bytes;                            /* by wo_scan_each_line_before, so far */
   struct wo_followed followed[WO_SCAN_FOLLOWERS_MAX];    /* in the order of the formats */
   size_t followed_count;
@@ -151,6 +152,7 @@ struct wo_backwards {
   uint64_t number; /* line number at `end` */
   uint64_t base;   /* offset in the input of buf[0] */
   bool is_cut;     /* the line last visited begins before the floor */
+  bool is_counted; /* its bytes are among those of WO_LIMIT_WALKED_BYTES */
 };
 
 /* Progress lines are short; a long one is looked at by its end, where a bar shows its newest state. */
@@ -159,6 +161,10 @@ struct wo_backwards {
 /* The floor is the lookback that the buffer keeps, not the buffer's start, so that the result does not depend on how the input
  * was cut into chunks. */
 struct wo_backwards wo__scan_walk_back(struct wo_scan *scan, size_t from, uint64_t number);
+
+/* The same from the line that is read, for walks that any message may cause: once they have passed WO_LIMIT_WALKED_BYTES, there
+ * is no line before any more. */
+struct wo_backwards wo__scan_walk_counted(struct wo_scan *scan, uint64_t number);
 
 /* The previous line, without blank ones; first the part of its own line before `end`, if `end` does not start a line. False at
  * the floor; gives the end of a line that the floor cuts if enough of it is visible. */

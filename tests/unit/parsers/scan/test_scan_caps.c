@@ -130,6 +130,19 @@ static void test_open(void **state) {
   sample_free(&log);
 }
 
+/* A flood of tracebacks, each of another writer, so that each looks in vain for lines of its own. */
+static void test_before(void **state) {
+  struct sample_log log = {0};
+  for (int rank = 0; rank < 4000; rank++) {
+    char line[80];
+    snprintf(line, sizeof line, "[rank%d]: Traceback (most recent call last):\n", rank);
+    sample_say(&log, line);
+    if (rank == 400) assert_int_equal(cap_of(state, &log, WO_CAP_BEFORE), 0);
+  }
+  assert_in_range(cap_of(state, &log, WO_CAP_BEFORE), 1000, 8000);
+  sample_free(&log);
+}
+
 /* A block of settings, the columns of a monitor's table, and a line beside a step, each longer than is read. */
 static void test_long_constructs(void **state) {
   struct sample_log log = {0};
@@ -161,7 +174,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_match_limit), cmocka_unit_test(test_every_match), cmocka_unit_test(test_glued_lines),
       cmocka_unit_test(test_changes),     cmocka_unit_test(test_open),        cmocka_unit_test(test_long_constructs),
-      cmocka_unit_test(test_texts),
+      cmocka_unit_test(test_texts),       cmocka_unit_test(test_before),
   };
   return cmocka_run_group_tests(tests, sample_setup, sample_teardown);
 }
