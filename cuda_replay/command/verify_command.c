@@ -84,7 +84,7 @@ static const struct wo_option options[] = {
     WO_OPTION("trace", "TRACE",
               "a recording, as for whyoom replay; one for each\nrank, the worst decides. Without one a pattern is\nreconstructed "
               "from the log's figures: no proof",
-              WO_TO_READER(read_trace), .wants = "a recording"),
+              WO_TO_READER(read_trace), .path = WO_PATH_READ, .wants = "a recording"),
     WO_OPTION("recorded-at", "SIZES",
               "the recording is of a run with other sizes, which went\nthrough: micro_batch=2,seq_len=512",
               WO_TO_READER(read_recorded_at), .wants = "sizes, such as micro_batch=2,seq_len=512"),

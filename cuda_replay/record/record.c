@@ -46,6 +46,7 @@ const struct wo_command wo_command_record = {
     .summary = "run a command so that its processes leave memory snapshots",
     .usage = "record [OPTION...] [--] COMMAND [ARGUMENT...]",
     .synopsis = "record [OPTION...] [--] COMMAND...",
+    .first_path = WO_NO_PATHS,
     .about = "Runs the command with the recording of PyTorch's allocator switched on in every\n"
              "Python process that uses CUDA, and becomes it: exit status, signals and output\n"
              "are the command's own. Each process leaves snapshots for `whyoom replay`: at\n"
