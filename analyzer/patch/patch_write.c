@@ -65,6 +65,11 @@ static bool write_all(struct writing *writings, size_t count, struct wo_text *er
   return replace(writings, count, errors);
 }
 
+/* A temporary file that stays is no reason to take a change back. */
+static void drop(struct wo_output_draft *draft, struct wo_text *errors) {
+  if (!wo_output_drop(draft)) wo_message(errors, wo_view_of(draft->path), "cannot be removed: it is not needed any more");
+}
+
 bool wo__patch_write(const struct wo__patch_change *changes, size_t count, struct wo_text *errors) {
   assert(count <= WO_PATCH_EDITS_MAX);
   struct writing *const writings = calloc(count + 1, sizeof *writings);
@@ -75,8 +80,8 @@ bool wo__patch_write(const struct wo__patch_change *changes, size_t count, struc
   for (size_t i = 0; i < count; i++) writings[i].change = &changes[i];
   const bool is_done = write_all(writings, count, errors);
   for (size_t i = 0; i < count; i++) {
-    wo_output_drop(&writings[i].after);
-    wo_output_drop(&writings[i].before);
+    drop(&writings[i].after, errors);
+    drop(&writings[i].before, errors);
   }
   free(writings);
   return is_done;

@@ -231,9 +231,10 @@ enum wo_status wo_output_commit(const struct wo_output_file *file, struct wo_out
   return is_renamed ? WO_OK : fail(err, "cannot be replaced", why);
 }
 
-void wo_output_drop(struct wo_output_draft *draft) {
-  if (draft->path[0] != '\0') unlink(draft->path);
-  draft->path[0] = '\0';
+bool wo_output_drop(struct wo_output_draft *draft) {
+  const bool is_gone = draft->path[0] == '\0' || unlink(draft->path) == 0;
+  if (is_gone) draft->path[0] = '\0';
+  return is_gone;
 }
 
 enum wo_status wo_output_write(const struct wo_output_file *file, struct wo_view content, bool is_synced, struct wo_err *err) {

@@ -59,7 +59,7 @@ enum wo_status wo_output_draft(const struct wo_output_file *file, struct wo_view
 /* Renames the draft to its file; the draft is gone in any case. WO_E_IO. */
 enum wo_status wo_output_commit(const struct wo_output_file *file, struct wo_output_draft *draft, struct wo_err *err);
 
-/* Removes a draft; nothing without one. */
-void wo_output_drop(struct wo_output_draft *draft);
+/* Removes a draft; nothing without one. False if it could not be removed: draft->path still names it then. */
+bool wo_output_drop(struct wo_output_draft *draft);
 
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`whyoom record`, with a stand-in for torch (fake_torch): what the recorded program sees, and what it leaves behind.
 
-usage: test_record.py WHYOOM
+usage: test_record.py WHYOOM [FAILING_CALLS]     the library of tests/stand_in/failing_calls.c
 """
 import glob
 import json
@@ -19,6 +19,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 FAKE_TORCH = os.path.join(HERE, "fake_torch")
 WHYOOM = None
+FAILING_CALLS = None
 
 OOM = """
 import torch
@@ -300,6 +301,37 @@ class Recording(Case):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, plain.stdout, plain.stderr))
         self.assertEqual(self.files(), [])
         self.assertIn("File too large", self.python(text, ["-v"]).stderr)
+
+    def test_failing_calls(self):
+        """Every system call that writes a dump fails once, or is the last of the process: a file is complete or not there."""
+        if FAILING_CALLS is None:
+            self.skipTest("without the library of failing calls")
+        program = self.write("program.py", "import torch; torch.allocate(1)")
+        hit = os.path.join(self.folder, "hit")
+        del self.environment["FAKE_TORCH_LOG"]
+        count = 0
+        for plan in ("open:%d:28", "open:%d:17", "open:%d:kill", "write:%d:28", "write:%d:short", "write:%d:kill", "close:%d:5", "link:%d:1",
+                     "link:%d:28", "link:%d:kill", "rename:%d:5", "unlink:%d:5", "unlink:%d:kill"):
+            for number in range(1, 20):
+                with self.subTest(plan % number):
+                    env = {"LD_PRELOAD": FAILING_CALLS, "WO_FAIL": plan % number, "WO_FAIL_HIT": hit,
+                           "WO_FAIL_PROGRAM": os.path.basename(os.path.realpath(sys.executable))}
+                    words = ["%s=%s" % item for item in env.items()]
+                    done = self.record(["env", *words, sys.executable, program], env={"RANK": "0", "SLURM_JOB_ID": "5"})
+                    for name in [name for name in self.files() if name.endswith(".pickle")]:
+                        self.assertIn("device_traces", self.snapshot(name))
+                    left = [name for name in self.files() if name.endswith(".tmp")]
+                    if "kill" in plan and os.path.exists(hit):
+                        self.assertEqual(done.returncode, -signal.SIGKILL)
+                    else:
+                        self.assertEqual((done.returncode, done.stderr), (0, ""))
+                        self.assertEqual(left, [] if "unlink" not in plan else left)
+                    shutil.rmtree(self.traces)
+                    if not os.path.exists(hit):
+                        break
+                    count += 1
+                    os.unlink(hit)
+        self.assertGreater(count, 10)
 
     def test_hostile_names(self):
         done = self.python(OOM, env={"RANK": "../../x y", "SLURM_JOB_ID": "/etc/passwd\n"})
@@ -644,4 +676,5 @@ if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     WHYOOM = os.path.abspath(sys.argv.pop(1))
+    FAILING_CALLS = os.path.abspath(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].endswith(".so") else None
     unittest.main()
