@@ -105,7 +105,8 @@ static const struct wo_option options[] = {
         "patch", NULL,
         "the chosen fix as a unified diff of your own files, for\ngit apply or patch -p1; the report goes to standard error",
         WO_TO_FLAG(struct wo_verify_args, is_patch)),
-    WO_OPTION("write", NULL, "with --patch: change the files as well", WO_TO_FLAG(struct wo_verify_args, is_write)),
+    WO_OPTION("write", NULL, "with --patch: change the files as well, if the whole fix\nis proven",
+              WO_TO_FLAG(struct wo_verify_args, is_write)),
 };
 
 const struct wo_command wo_command_verify = {
