@@ -162,14 +162,16 @@ static enum wo_status write_stream(const struct wo_output_file *file, struct wo_
   return status;
 }
 
-/* Access lists (setfacl): without its list a file would give its group what the list's mask gives. */
+/* Access lists (setfacl): without its list a file would give its group what the list's mask gives; and a new file can have a list
+ * from its folder, which the old one had not. */
 static enum wo_status copy_access_list(const char *from, int to, struct wo_err *err) {
   static const char name[] = "system.posix_acl_access";
   char list[ACCESS_LIST_BYTES];
   const ssize_t length = getxattr(from, name, list, sizeof list);
-  if (length < 0 && (errno == ENODATA || errno == ENOTSUP || errno == ENOSYS)) return WO_OK;
-  if (length < 0) return fail(err, "its access list cannot be read", errno);
-  return fsetxattr(to, name, list, (size_t)length, 0) == 0 ? WO_OK : fail(err, "its access list cannot be kept", errno);
+  if (length < 0 && errno == ERANGE) return fail(err, "its access list cannot be kept", errno);
+  const bool is_fine = length >= 0 ? fsetxattr(to, name, list, (size_t)length, 0) == 0
+                                   : fgetxattr(to, name, NULL, 0) < 0 || fremovexattr(to, name) == 0;
+  return is_fine ? WO_OK : fail(err, "its access list cannot be kept", errno);
 }
 
 /* Gives a draft the owner, group, access list and mode of the file that it replaces. The mode comes last, since a new owner

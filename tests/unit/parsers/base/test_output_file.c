@@ -220,6 +220,11 @@ static void test_access_list(void **state) {
   assert_int_equal(write_path(at("a"), "new", &err), WO_OK);
   assert_int_equal(getxattr(at("a"), name, now, sizeof now), sizeof list);
   assert_memory_equal(now, list, sizeof list);
+  /* a file without one gets none from its folder */
+  put("b", "old");
+  assert_int_equal(setxattr(folder, "system.posix_acl_default", list, sizeof list, 0), 0);
+  assert_int_equal(write_path(at("b"), "new", &err), WO_OK);
+  assert_int_equal(getxattr(at("b"), name, now, sizeof now), -1);
 }
 
 /* What is no regular file is written as it is; an open file that a path means goes on where it stands. */
