@@ -12,7 +12,7 @@
 #include "parsers/base/input.h"
 
 /* Links that are followed one after the other; names that are tried for a temporary file; bytes of an access list. */
-enum { LINKS_MAX = 16, NAMES_MAX = 1000, ACCESS_LIST_BYTES = 16 * 1024 };
+enum { LINKS_MAX = 16, NAMES_MAX = 1000, ACCESS_LIST_BYTES = 4096 };
 
 static enum wo_status fail(struct wo_err *err, const char *what, int why) {
   return wo_err_set(err, WO_E_IO, "%s: %s", what, strerror(why));

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "analyzer/patch/patch_internal.h"
+#include "tests/support/failing_alloc.h"
 #include "tests/support/files.h"
 #include "tests/support/process.h"
 
@@ -110,6 +111,24 @@ static void test_owner(void **state) {
   wo_files_remove_scratch(place.folder);
 }
 
+static void test_failing_allocations(void **state) {
+  (void)state;
+  const struct place place = make_place();
+  const struct wo__patch_change changes[] = {{place.a, WO_VIEW("old a\n"), WO_VIEW("new a\n")},
+                                             {place.b, WO_VIEW("old b\n"), WO_VIEW("new b\n")}};
+  bool is_done = false;
+  for (long n = 1; !is_done; n++) {
+    struct wo_text errors = {0};
+    assert_true(n < 20);
+    wo_fail_alloc_at(n);
+    is_done = wo__patch_write(changes, 2, &errors);
+    wo_fail_alloc_off();
+    wo_text_done(&errors);
+    check_place(&place, is_done ? "new a\n" : "old a\n", is_done ? "new b\n" : "old b\n", 2);
+  }
+  wo_files_remove_scratch(place.folder);
+}
+
 /* ---- The program ---- */
 
 /* Copies of a sample's script, which the program is asked to change. */
@@ -188,8 +207,8 @@ static void test_program_refuses(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_all_or_none), cmocka_unit_test(test_names),           cmocka_unit_test(test_owner),
-      cmocka_unit_test(test_program),     cmocka_unit_test(test_program_refuses),
+      cmocka_unit_test(test_all_or_none),         cmocka_unit_test(test_names),   cmocka_unit_test(test_owner),
+      cmocka_unit_test(test_failing_allocations), cmocka_unit_test(test_program), cmocka_unit_test(test_program_refuses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
