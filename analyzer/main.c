@@ -164,7 +164,9 @@ static enum wo_exit run_patch(const struct wo_call *call, bool is_write, const s
   const enum wo_patch_result result =
       wo_patch_run(plan->report, plan->fixes, answer->choices, answer->choice_count, is_write && is_proven, diff, call->errors);
   if (result == WO_PATCH_FAILED) return WO_EXIT_ERROR;
-  if (is_write && !is_proven) wo_message(call->errors, WO_VIEW("--write"), "nothing is written, because the fix is not proven");
+  if (is_write && !is_proven)
+    wo_message(call->errors, WO_VIEW("--write"), "nothing is written, because %s",
+               plan->is_complete ? "the fix is not proven" : "an input could not be read");
   if (result == WO_PATCH_WHOLE || code != WO_EXIT_FINE) return code;
   wo_message(call->errors, WO_VIEW("--patch"),
              "what is told above is not in the patch, and only the whole fix is shown to fit: make it before you resubmit");

@@ -170,7 +170,7 @@ static void test_program(void **state) {
       {{"--accept-reconstructed"}, 0, true, "accepted, not proven"},
       {{NULL}, 3, false, "--write: nothing is written, because the fix is not proven"},
       {{"--trace", LORA "trace-90817.jsonl"}, 3, false, "--write: nothing is written, because a part is no fix"},
-      {{"--accept-reconstructed", "/no/such/log"}, 2, false, "--write: nothing is written, because the fix is not proven"},
+      {{"--accept-reconstructed", "/no/such/log"}, 2, false, "--write: nothing is written, because an input could not be read"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const struct place place = make_place();
