@@ -173,10 +173,13 @@ static size_t walk(const struct scene *scene, const struct content *content) {
 static void try_scene(const struct scene *scene, size_t calls_least) {
   struct content content = {.code = -1};
   struct wo_process_result result;
-  if (wo_process_is_sanitized) skip(); /* the sanitizers' own library must come first */
   prepare(scene);
   for (size_t i = 0; i < TARGETS_MAX && scene->targets[i]; i++) content.before[i] = read_target(scene->targets[i]);
   assert_false(run(scene, NULL, &result));
+  if (strstr(result.err, "ASan runtime does not come first")) { /* gcc's, which is a library of its own */
+    clean_up();
+    skip();
+  }
   content.code = result.exit_code;
   for (size_t i = 0; i < TARGETS_MAX && scene->targets[i]; i++) {
     content.after[i] = read_target(scene->targets[i]);
@@ -233,9 +236,9 @@ static void test_patch(void **state) {
                             .args = {"verify", "--patch", "--write", "--accept-reconstructed", LORA "slurm-90817.err",
                                      LORA "slurm-90817.out", "run.sh", "train.yaml"},
                             .targets = {"run.sh", "train.yaml"},
-                            .prepare =
-                                "sed '/per_device_train_batch_size/d' " LORA
-                                "run_lora.sh >run.sh && echo 'per_device_train_batch_size: 2' >train.yaml && chmod 755 run.sh && if test $(id -u) -eq 0; then chown 12345:12345 run.sh; fi"},
+                            .prepare = "sed '/per_device_train_batch_size/d' " LORA
+                                       "run_lora.sh >run.sh && echo 'per_device_train_batch_size: 2' >train.yaml && chmod 755 "
+                                       "run.sh && if test $(id -u) -eq 0; then chown 12345:12345 run.sh; fi"},
             40);
 }
 
