@@ -3,7 +3,6 @@
  *
  * Commands make texts and a status; this file writes them, stderr before stdout. A broken pipe is no error, so that
  * `whyoom log | head` ends well. */
-#include <errno.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/time.h>
@@ -17,8 +16,10 @@
 #include "cuda_replay/record/record.h"
 #include "cuda_replay/command/replay_command.h"
 #include "cuda_replay/whatif/device_hooks.h"
+#include "parsers/base/command/call_output.h"
 #include "cuda_replay/command/verify_command.h"
 #include "parsers/base/units.h"
+#include "rules/files/rule_dir.h"
 
 /* ---- The terminal ---- */
 
@@ -152,19 +153,25 @@ static enum wo_exit run_replay(const struct wo_call *call) {
 }
 
 /* --patch: the chosen fix as a change of the job's files. A part of the diff alone is not proven: a script must then stop, so 0
- * becomes WO_EXIT_NOT_PROVEN. Returns the exit code that `code` becomes. */
+ * becomes WO_EXIT_NOT_PROVEN. Only a whole fix that is proven (or accepted), from inputs that could all be read, is written.
+ * Returns the exit code that `code` becomes. */
 static enum wo_exit run_patch(const struct wo_call *call, bool is_write, const struct wo_verify_plan *plan,
                               const struct wo_verify_answer *answer, enum wo_exit code, struct wo_text *diff) {
+  const bool is_proven = code == WO_EXIT_FINE && plan->is_complete;
   if (answer->choice_count == 0) {
     wo_message(call->errors, WO_VIEW("--patch"), "no fix is chosen, so there is nothing to change");
     return code;
   }
   const enum wo_patch_result result =
-      wo_patch_run(plan->report, plan->fixes, answer->choices, answer->choice_count, is_write, diff, call->errors);
+      wo_patch_run(plan->report, plan->fixes, answer->choices, answer->choice_count, is_write && is_proven, diff, call->errors);
   if (result == WO_PATCH_FAILED) return WO_EXIT_ERROR;
+  if (is_write && !is_proven)
+    wo_message(call->errors, WO_VIEW("--write"), "nothing is written, because %s",
+               plan->is_complete ? "the fix is not proven" : "an input could not be read");
   if (result == WO_PATCH_WHOLE || code != WO_EXIT_FINE) return code;
   wo_message(call->errors, WO_VIEW("--patch"),
              "what is told above is not in the patch, and only the whole fix is shown to fit: make it before you resubmit");
+  if (is_write && is_proven) wo_message(call->errors, WO_VIEW("--write"), "nothing is written, because a part is no fix");
   return WO_EXIT_NOT_PROVEN;
 }
 
@@ -207,21 +214,33 @@ static void print_errors(const struct wo_text *errors) {
   fwrite(errors->ptr ? errors->ptr : "", 1, errors->len, stderr);
 }
 
-/* Becomes the recorded command. Returns only if that fails or an option is wrong. */
+/* A reader that has ended and a file that may not grow (ulimit -f) become errors of the call that writes, and do not end the
+ * program. */
+static void ignore_write_signals(void) {
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+}
+
+/* Becomes the recorded command. Returns only if that fails or an option is wrong. The command inherits the signals as they were:
+ * SIGXFSZ is ignored only while something is written. */
 static enum wo_exit run_record(const struct wo_call *call) {
   struct wo_record_settings settings;
+  struct sigaction before;
+  const struct sigaction ignored = {.sa_handler = SIG_IGN};
   struct wo_err err = {0};
   if (wo_record_settings_read(call, &settings, &err) != WO_OK) {
     wo_message_error(call->errors, (struct wo_view){0}, &err);
     return WO_EXIT_ERROR;
   }
   call->words[call->word_count] = NULL; /* at most the end of argv */
+  sigaction(SIGXFSZ, &ignored, &before);
   if (wo_record_arm(&settings, &err) == WO_OK)
     wo_record_notes(call->words, call->errors);
   else
     wo_message(call->errors, WO_VIEW("record"), "%s; running without recording", err.message);
   print_errors(call->errors);
   call->errors->len = 0;
+  sigaction(SIGXFSZ, &before, NULL);
   const enum wo_exit code = wo_record_become(call->words, &err);
   wo_message(call->errors, WO_VIEW("record"), "%s", err.message);
   return code;
@@ -270,18 +289,60 @@ static enum wo_exit run(struct wo_call *call) {
   return commands[at].run(call);
 }
 
+/* ---- The output ---- */
+
+/* Whether the file is one of --rules, or a log that is read because no path is given. */
+static bool is_read_unnamed(const struct wo_call *call, const struct wo_output_file *file) {
+  struct wo_rule_files rules = {0};
+  bool is_read = false;
+  if (call->rules_dir.len > 0) wo_rule_dir_read(call->rules_dir.ptr, &rules, NULL); /* the command reports what is wrong */
+  for (size_t i = 0; i < rules.count && !is_read; i++) is_read = wo_output_is(file, rules.items[i].name);
+  wo_rule_files_done(&rules);
+  if (is_read || call->command != &wo_command_diagnose || call->word_count > 0 || !call->is_stdin_terminal) return is_read;
+  const char *const slash = strrchr(file->path, '/');
+  const char *const name = slash ? slash + 1 : file->path;
+  return wo_command_is_slurm_log(name) && wo_output_is(file, name);
+}
+
+/* --output is a file of the report; `record` has a folder there. */
+static bool has_output_file(const struct wo_call *call) {
+  return call->output.len > 0 && !call->command->becomes_program;
+}
+
+/* Whether the report can be written, before it is made. */
+static bool check_out(const struct wo_call *call) {
+  struct wo_output_file file;
+  struct wo_err err = {0};
+  if (!has_output_file(call)) return true;
+  enum wo_status status = wo_call_find_output(call, call->output.ptr, &file, &err);
+  if (status == WO_OK && is_read_unnamed(call, &file))
+    status = wo_err_set(&err, WO_E_USAGE, "is an input of this call: it is not written over");
+  if (status != WO_OK) wo_message_error(call->errors, call->output, &err);
+  return status == WO_OK;
+}
+
 /* Writes everything, or adds an error. A reader that has ended (`| head`) is no error. */
 static bool write_out(const struct wo_call *call) {
-  const struct wo_view name = call->output.len > 0 ? call->output : WO_VIEW("stdout");
-  FILE *const file = call->output.len > 0 ? fopen(call->output.ptr, "wb") : stdout;
-  bool is_written = file != NULL;
-  if (file) {
-    is_written = fwrite(call->out->ptr ? call->out->ptr : "", 1, call->out->len, file) == call->out->len;
-    is_written = (file == stdout ? fflush(file) : fclose(file)) == 0 && is_written;
-    is_written = is_written || errno == EPIPE;
-  }
-  if (!is_written) wo_message(call->errors, name, "cannot be written: %s", strerror(errno));
-  return is_written;
+  const struct wo_view text = {call->out->ptr, call->out->len};
+  struct wo_err err = {0};
+  const enum wo_status status = has_output_file(call) ? wo_call_write_output(call, call->output.ptr, text, true, &err)
+                                                      : wo_output_write_fd(STDOUT_FILENO, text, &err);
+  if (status != WO_OK) wo_message_error(call->errors, has_output_file(call) ? call->output : WO_VIEW("stdout"), &err);
+  return status == WO_OK;
+}
+
+/* Runs the command and writes its report. A file keeps its old report if there is no new one, or only the beginning of one. */
+static enum wo_exit run_and_write(struct wo_call *call) {
+  if (!call->command->becomes_program) ignore_write_signals();
+  if (!check_out(call)) return WO_EXIT_ERROR;
+  enum wo_exit code = run(call);
+  ignore_write_signals();
+  const bool is_short = call->out->is_failed || (code == WO_EXIT_ERROR && call->out->len == 0);
+  if (call->out->is_failed || call->errors->is_failed) code = wo_command_fail_memory(call);
+  print_errors(call->errors);
+  call->errors->len = 0;
+  if (is_short && has_output_file(call)) return WO_EXIT_ERROR;
+  return write_out(call) ? code : WO_EXIT_ERROR;
 }
 
 int main(int argc, char **argv) {
@@ -296,12 +357,7 @@ int main(int argc, char **argv) {
     call.is_stdin_terminal = isatty(STDIN_FILENO) == 1;
     call.out = &out;
     call.errors = &errors;
-    code = run(&call);
-    signal(SIGPIPE, SIG_IGN); /* not before: a command that is run would inherit it */
-    if (out.is_failed || errors.is_failed) code = wo_command_fail_memory(&call);
-    print_errors(&errors);
-    errors.len = 0;
-    if (!write_out(&call)) code = WO_EXIT_ERROR;
+    code = run_and_write(&call);
   } else {
     wo_message_error(&errors, (struct wo_view){0}, &err);
   }

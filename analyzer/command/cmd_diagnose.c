@@ -123,8 +123,7 @@ static enum wo_exit diagnose_paths(const struct wo_call *call, const struct wo_p
 
 /* ---- Without arguments ---- */
 
-/* SLURM's default names, "slurm-4711.out" and "slurm-4711_3.out". */
-static bool is_slurm_log(const char *name) {
+bool wo_command_is_slurm_log(const char *name) {
   const struct wo_view view = wo_view_of(name);
   return wo_view_starts(view, "slurm-") && (wo_view_ends(view, ".out") || wo_view_ends(view, ".err"));
 }
@@ -142,7 +141,7 @@ static size_t list_logs(char **names, size_t *ret_left) {
   *ret_left = 0;
   if (!folder) return 0;
   for (const struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
-    if (!is_slurm_log(entry->d_name)) continue;
+    if (!wo_command_is_slurm_log(entry->d_name)) continue;
     if (count < FOLDER_LOGS_MAX && (names[count] = strdup(entry->d_name)) != NULL)
       count++;
     else

@@ -106,6 +106,7 @@ const struct wo_command wo_command_explain = {
     .name = "explain",
     .summary = "what is known of a cause, a fix, a setting, a fact or a term",
     .usage = "explain [ID...]",
+    .first_path = WO_NO_PATHS,
     .about = "A cause: what it means, how whyoom knows, what to do, what it is mistaken for,\n"
              "an example, references. A fix: what it does, when it is offered, what it saves\n"
              "and costs. Also a setting, a fact, a term (reserved, allocated) or a model.\n"

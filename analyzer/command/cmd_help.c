@@ -18,6 +18,7 @@ const struct wo_command wo_command_help = {
     .name = "help",
     .summary = "the help text of a command",
     .usage = "help [COMMAND]",
+    .first_path = WO_NO_PATHS,
     .about = "The help text of a command; without one, that of whyoom itself.\n",
 };
 
@@ -30,6 +31,7 @@ const struct wo_command wo_command_version = {
     .name = "version",
     .summary = "the version of the program",
     .usage = "version",
+    .first_path = WO_NO_PATHS,
     .synopsis = "",
     .about = "The version of the program.\n",
 };
@@ -59,6 +61,7 @@ const struct wo_command wo_command_completion = {
     .summary = "a script that makes a shell complete whyoom's command line",
     .usage = "completion " WO_SHELLS,
     .words = WO_SHELLS,
+    .first_path = WO_NO_PATHS,
     .about = "Prints a script that makes the shell complete commands, options and values:\n"
              "\n"
              "  bash    source <(whyoom completion bash)\n"

@@ -327,6 +327,7 @@ const struct wo_command wo_command_rules = {
              "rules pages DIR [--rules DIR]",
     .synopsis = "rules list|check|test|show [ID...]\nrules why ID PATH...\nrules pages DIR",
     .words = VERBS,
+    .first_path = 2, /* of `why ID` */
     .about = "  list     the causes and fixes, one line each, and where each comes from\n"
              "  check    lint every rule: ids, units, unknown facts, missing parts\n"
              "  test     run every rule's own examples\n"

@@ -5,21 +5,22 @@
 
 #include "analyzer/command/commands.h"
 #include "analyzer/command/rule_doc.h"
+#include "parsers/base/command/call_output.h"
 #include "rules/check/rule_check.h"
 
 enum { PATH_BYTES = 4096, ID_BYTES_MAX = 128 };
 
 /* The folder of the pages, and the page that is being written. */
 struct pages {
+  const struct wo_call *call;
   const char *folder;
   struct wo_text text; /* one page */
-  struct wo_text *errors;
   size_t count;
 };
 
 /* Adds an error and returns false; `reason` NULL means errno. */
 static bool fail(struct pages *pages, const char *path, const char *reason) {
-  wo_message(pages->errors, wo_view_of(path), "cannot be written: %s", reason ? reason : strerror(errno));
+  wo_message(pages->call->errors, wo_view_of(path), "cannot be written: %s", reason ? reason : strerror(errno));
   return false;
 }
 
@@ -40,17 +41,17 @@ static bool make_folders(struct pages *pages) {
   return true;
 }
 
-/* Writes the finished text to DIR/<name>. A file that is cut short counts as not written. */
+/* Writes the finished text to DIR/<name>. */
 static bool write_page(struct pages *pages, const char *name) {
   char path[PATH_BYTES];
+  struct wo_err err = {0};
   snprintf(path, sizeof path, "%s/%s", pages->folder, name);
   if (pages->text.is_failed) return fail(pages, path, wo_status_text(WO_E_NOMEM));
-  FILE *const file = fopen(path, "wb");
-  if (!file) return fail(pages, path, NULL);
-  const bool is_written = fwrite(pages->text.ptr, 1, pages->text.len, file) == pages->text.len;
-  const bool is_closed = fclose(file) == 0;
+  const struct wo_view text = {pages->text.ptr, pages->text.len};
+  const bool is_written = wo_call_write_output(pages->call, path, text, false, &err) == WO_OK;
+  if (!is_written) wo_message_error(pages->call->errors, wo_view_of(path), &err);
   pages->count++;
-  return (is_written && is_closed) || fail(pages, path, NULL);
+  return is_written;
 }
 
 /* Users choose the ids of their rules; as names of files they must stay below DIR. */
@@ -65,7 +66,7 @@ static bool is_file_name(struct wo_view id) {
 static bool write_rule_page(struct pages *pages, const char *folder, struct wo_view id) {
   char name[2 * ID_BYTES_MAX];
   if (!is_file_name(id)) {
-    wo_message(pages->errors, (struct wo_view){0}, "\"%.*s\" is no id that a page can be called by", WO_SHOWN(id));
+    wo_message(pages->call->errors, (struct wo_view){0}, "\"%.*s\" is no id that a page can be called by", WO_SHOWN(id));
     return false;
   }
   snprintf(name, sizeof name, "%s/%.*s.md", folder, WO_SHOWN(id));
@@ -138,7 +139,7 @@ enum wo_exit wo_run_rules_pages(const struct wo_call *call, const struct wo_pack
     wo_message(call->errors, (struct wo_view){0}, "rules pages needs the name of one folder");
     return WO_EXIT_ERROR;
   }
-  struct pages pages = {.folder = call->words[1], .errors = call->errors};
+  struct pages pages = {.call = call, .folder = call->words[1]};
   const bool is_written = write_all(&pages, pack);
   wo_text_done(&pages.text);
   if (!is_written) return WO_EXIT_ERROR;

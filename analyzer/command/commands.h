@@ -23,6 +23,10 @@ enum wo_exit wo_run_completion(const struct wo_call *call);
 enum wo_exit wo_run_help(const struct wo_call *call);
 enum wo_exit wo_run_version(const struct wo_call *call);
 
+/* Whether a file of that name is read if no path is given on a terminal: SLURM's default names, "slurm-4711.out",
+ * "slurm-4711_3.err". */
+bool wo_command_is_slurm_log(const char *name);
+
 /* Reads all paths as one job, which must be freed also on failure. WO_EXIT_ERROR when one of them could not be read (the closed
  * job has the rest) or memory is out (*ret_job is then NULL); else WO_EXIT_FINE. */
 enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count,

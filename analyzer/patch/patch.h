@@ -58,10 +58,9 @@ enum wo_patch_result {
   WO_PATCH_WHOLE
 };
 
-/* Plans, reads, changes, adds the diff to `out`, and with is_writing writes the files. The diff names files from the current
- * folder or, when one is elsewhere, all from the root: `errors` then says how to apply it. `errors` also has a line for each
- * reason why the result is not WHOLE. On FAILED nothing was written, except files before one that
- * could not be renamed. */
+/* Plans, reads, changes, adds the diff to `out`, and with is_writing writes the files, if the patch is WHOLE: all of them or
+ * none. The diff names files from the current folder or, when one is elsewhere, all from the root: `errors` then says how to
+ * apply it. `errors` also has a line for each reason why the result is not WHOLE. Else nothing is written. */
 enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct wo_finding_fix *fixes,
                                   const struct wo_choice *choices, size_t choice_count, bool is_writing, struct wo_text *out,
                                   struct wo_text *errors);

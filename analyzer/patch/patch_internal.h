@@ -30,20 +30,19 @@ void wo__patch_hunks_end(struct wo__patch_hunks *hunks);
 /* Reads a plain file to its end; *ret_text is released with wo_text_done. WO_E_KIND for links and devices. */
 enum wo_status wo__patch_read(const char *path, struct wo_text *ret_text, struct wo_err *err);
 
-/* The new content of a file, on the disk in the same folder under a temporary name. */
-struct wo__patch_draft {
-  char path[4096]; /* empty: there is none */
+/* Whether the file still holds `before`: somebody may have saved it since it was read (WO_E_RANGE). Else as wo__patch_read. */
+enum wo_status wo__patch_check_unchanged(const char *path, struct wo_view before, struct wo_err *err);
+
+/* A file with its old and its new content. */
+struct wo__patch_change {
+  const char *path;
+  struct wo_view before, after;
 };
 
-/* Writes a draft with the mode of the file at `path`. WO_E_KIND for a file that nobody may write; WO_E_IO, WO_E_LIMIT. */
-enum wo_status wo__patch_draft(const char *path, struct wo_view content, struct wo__patch_draft *ret_draft, struct wo_err *err);
-
-/* Renames the draft to the file, if the file still holds `before` (else WO_E_RANGE); the draft is gone in any case. Without a
- * draft it does nothing. WO_E_IO. */
-enum wo_status wo__patch_commit(const char *path, struct wo_view before, struct wo__patch_draft *draft, struct wo_err *err);
-
-/* Removes a draft; nothing without one. */
-void wo__patch_drop(struct wo__patch_draft *draft);
+/* Changes all files, or none: all new contents are on their disks before the first file is replaced, and so are the old ones,
+ * which come back if a later file cannot be replaced. Files that are the same file under two names, links and read-only files are
+ * refused. False with a line in errors. At most WO_PATCH_EDITS_MAX files. */
+bool wo__patch_write(const struct wo__patch_change *changes, size_t count, struct wo_text *errors);
 
 /* Finds the variable that some command of a script gives to `key` (`--key $NAME`, dashes and underscores alike), and the line
  * that assigns it. True when only one line does and its value is `value`: then line, byte and key (a view of content) of *edit

@@ -14,7 +14,6 @@ struct file {
   struct wo_text before;
   struct wo_patched made;
   char *absolute; /* path without links and dots in its folder; NULL when it could not be determined */
-  struct wo__patch_draft draft;
 };
 
 static struct wo_view view_of(const struct wo_text *text) {
@@ -114,25 +113,14 @@ static bool show_files(struct file *files, size_t count, struct wo_text *out, st
 
 /* ---- Writing ---- */
 
-/* All drafts are on their disks before the first file gets its new content. */
-static bool write_files(struct file *files, size_t count, struct wo_text *errors) {
-  bool is_done = true;
-  for (size_t i = 0; i < count && is_done; i++) {
-    struct wo_err err = {0};
-    if (files[i].made.hunks.len == 0) continue;
-    is_done = wo__patch_draft(files[i].path.ptr, view_of(&files[i].made.after), &files[i].draft, &err) == WO_OK;
-    if (!is_done) wo_message_error(errors, files[i].path, &err);
-  }
+static bool write_files(const struct file *files, size_t count, struct wo_text *errors) {
+  struct wo__patch_change changes[WO_PATCH_EDITS_MAX];
+  size_t changed = 0;
   for (size_t i = 0; i < count; i++) {
-    struct wo_err err = {0};
-    if (!is_done) {
-      wo__patch_drop(&files[i].draft);
-    } else if (wo__patch_commit(files[i].path.ptr, view_of(&files[i].before), &files[i].draft, &err) != WO_OK) {
-      wo_message_error(errors, files[i].path, &err);
-      is_done = false;
-    }
+    if (files[i].made.hunks.len > 0)
+      changes[changed++] = (struct wo__patch_change){files[i].path.ptr, view_of(&files[i].before), view_of(&files[i].made.after)};
   }
-  return is_done;
+  return wo__patch_write(changes, changed, errors);
 }
 
 /* All files are changed in memory before the first is shown or written. */
@@ -162,7 +150,7 @@ enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct w
   const bool is_whole = errors->len == errors_before; /* the plan notes each change that it leaves out */
   const size_t file_count = is_done ? list_files(edits, count, files) : 0;
   if (!is_done) wo_message(errors, (struct wo_view){0}, "%s", wo_status_text(WO_E_NOMEM));
-  is_done = is_done && run_files(files, file_count, edits, count, is_writing, out, errors);
+  is_done = is_done && run_files(files, file_count, edits, count, is_writing && is_whole, out, errors);
   for (size_t i = 0; i < file_count; i++) {
     wo_text_done(&files[i].before);
     wo_patched_done(&files[i].made);

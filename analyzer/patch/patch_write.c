@@ -1,93 +1,88 @@
-/* Writing a changed file: never in place, so that nobody sees half of it. See patch.h. */
-#include <errno.h>
-#include <sys/stat.h>
-#include <unistd.h>
+/* Writing the changed files: all of them or none. See patch.h. */
+#include <assert.h>
 
 #include "analyzer/patch/patch.h"
 #include "analyzer/patch/patch_internal.h"
+#include "parsers/base/command/message.h"
+#include "parsers/base/output_file.h"
 
-/* Scripts and configurations are small; a larger file is something else. */
-enum { FILE_BYTES_MAX = 8 * 1024 * 1024 };
+/* One file on its way. */
+struct writing {
+  const struct wo__patch_change *change;
+  struct wo_output_file place;
+  struct wo_output_draft after, before; /* the new content, and the old one, to take a change back */
+};
 
-static enum wo_status fail(struct wo_err *err, const char *what) {
-  return wo_err_set(err, WO_E_IO, "%s: %s", what, strerror(errno));
-}
-
-enum wo_status wo__patch_read(const char *path, struct wo_text *ret_text, struct wo_err *err) {
-  struct stat info;
-  struct wo_text text = {0};
-  char buf[16 * 1024];
-  size_t count;
-  if (lstat(path, &info) != 0) return fail(err, "cannot be read");
-  if (!S_ISREG(info.st_mode)) return wo_err_set(err, WO_E_KIND, "is not a plain file (a link is not followed)");
-  FILE *const file = fopen(path, "rb");
-  if (!file) return fail(err, "cannot be read");
-  while ((count = fread(buf, 1, sizeof buf, file)) > 0 && text.len <= FILE_BYTES_MAX)
-    wo_text_add_view(&text, (struct wo_view){buf, count});
-  const bool is_broken = ferror(file) != 0;
-  fclose(file);
-  enum wo_status status = WO_OK;
-  if (is_broken) status = wo_err_set(err, WO_E_IO, "cannot be read to its end");
-  if (text.len > FILE_BYTES_MAX) status = wo_err_set(err, WO_E_LIMIT, "is larger than %d bytes", FILE_BYTES_MAX);
-  if (text.is_failed) status = wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
-  if (status == WO_OK)
-    *ret_text = text;
-  else
-    wo_text_done(&text);
-  return status;
-}
-
-/* Writes the temporary file completely to its disk, with the old file's mode. */
-static enum wo_status write_temporary(int fd, mode_t mode, struct wo_view after, struct wo_err *err) {
-  for (size_t done = 0; done < after.len;) {
-    const ssize_t count = write(fd, after.ptr + done, after.len - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return fail(err, "cannot be written");
-    done += (size_t)count;
+/* A file that is given under two names would keep the edits of one of them. */
+static enum wo_status check_single(const struct writing *writings, size_t at, struct wo_err *err) {
+  for (size_t i = 0; i < at; i++) {
+    if (wo_output_is_same(&writings[i].place, &writings[at].place))
+      return wo_err_set(err, WO_E_USAGE, "is given twice, under two names: nothing is written");
   }
-  if (fchmod(fd, mode & 07777) != 0 || fsync(fd) != 0) return fail(err, "cannot be written");
   return WO_OK;
 }
 
-/* Somebody may have saved the file between reading and renaming. */
-static enum wo_status check_unchanged(const char *path, struct wo_view before, struct wo_err *err) {
-  struct wo_text now = {0};
-  enum wo_status status = wo__patch_read(path, &now, err);
-  if (status == WO_OK && !wo_view_equal((struct wo_view){now.ptr, now.len}, before))
-    status = wo_err_set(err, WO_E_RANGE, "was changed while it was read: nothing is written");
-  wo_text_done(&now);
+/* Puts both contents on the disk. The old one is only needed where there are several files. */
+static enum wo_status prepare(struct writing *writing, bool is_single, struct wo_err *err) {
+  const struct wo__patch_change *const change = writing->change;
+  enum wo_status status = wo_output_find(change->path, &writing->place, err);
+  if (status == WO_OK && !writing->place.is_old) status = wo_err_set(err, WO_E_KIND, "is not a plain file any more");
+  if (status == WO_OK) status = wo_output_draft(&writing->place, change->after, true, &writing->after, err);
+  if (status == WO_OK && !is_single) status = wo_output_draft(&writing->place, change->before, true, &writing->before, err);
   return status;
 }
 
-enum wo_status wo__patch_draft(const char *path, struct wo_view content, struct wo__patch_draft *ret_draft, struct wo_err *err) {
-  struct wo__patch_draft draft;
-  struct stat info;
-  if (lstat(path, &info) != 0) return fail(err, "cannot be written");
-  if ((info.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0) return wo_err_set(err, WO_E_KIND, "is read-only: nothing is written");
-  const int length = snprintf(draft.path, sizeof draft.path, "%s.whyoom-XXXXXX", path);
-  if (length < 0 || (size_t)length >= sizeof draft.path) return wo_err_set(err, WO_E_LIMIT, "the path is too long");
-  const int fd = mkstemp(draft.path);
-  if (fd < 0) return fail(err, "cannot be written");
-  enum wo_status status = write_temporary(fd, info.st_mode, content, err);
-  if (close(fd) != 0 && status == WO_OK) status = fail(err, "cannot be written");
-  if (status != WO_OK) {
-    wo__patch_drop(&draft);
-    return status;
+/* Replaces the files in order. After a failure those before it get their old content back. */
+static bool replace(struct writing *writings, size_t count, struct wo_text *errors) {
+  struct wo_err err = {0};
+  size_t done = 0;
+  while (done < count && wo_output_commit(&writings[done].place, &writings[done].after, &err) == WO_OK) done++;
+  if (done == count) return true;
+  wo_message_error(errors, wo_view_of(writings[done].change->path), &err);
+  while (done-- > 0) {
+    if (wo_output_commit(&writings[done].place, &writings[done].before, &err) != WO_OK)
+      wo_message(errors, wo_view_of(writings[done].change->path), "is changed, although not all files are: %s", err.message);
   }
-  *ret_draft = draft;
-  return WO_OK;
+  return false;
 }
 
-enum wo_status wo__patch_commit(const char *path, struct wo_view before, struct wo__patch_draft *draft, struct wo_err *err) {
-  if (draft->path[0] == '\0') return WO_OK;
-  enum wo_status status = check_unchanged(path, before, err);
-  if (status == WO_OK && rename(draft->path, path) != 0) status = fail(err, "cannot be replaced");
-  if (status == WO_OK) draft->path[0] = '\0';
-  wo__patch_drop(draft);
-  return status;
+/* Everything that can fail comes before the first file is replaced. */
+static bool write_all(struct writing *writings, size_t count, struct wo_text *errors) {
+  for (size_t i = 0; i < count; i++) {
+    struct wo_err err = {0};
+    enum wo_status status = prepare(&writings[i], count == 1, &err);
+    if (status == WO_OK) status = check_single(writings, i, &err);
+    if (status == WO_OK) continue;
+    wo_message_error(errors, wo_view_of(writings[i].change->path), &err);
+    return false;
+  }
+  for (size_t i = 0; i < count; i++) {
+    struct wo_err err = {0};
+    if (wo__patch_check_unchanged(writings[i].change->path, writings[i].change->before, &err) == WO_OK) continue;
+    wo_message_error(errors, wo_view_of(writings[i].change->path), &err);
+    return false;
+  }
+  return replace(writings, count, errors);
 }
 
-void wo__patch_drop(struct wo__patch_draft *draft) {
-  if (draft->path[0] != '\0') unlink(draft->path);
-  draft->path[0] = '\0';
+/* A temporary file that stays is no reason to take a change back. */
+static void drop(struct wo_output_draft *draft, struct wo_text *errors) {
+  if (!wo_output_drop(draft)) wo_message(errors, wo_view_of(draft->path), "cannot be removed: it is not needed any more");
+}
+
+bool wo__patch_write(const struct wo__patch_change *changes, size_t count, struct wo_text *errors) {
+  assert(count <= WO_PATCH_EDITS_MAX);
+  struct writing *const writings = calloc(count + 1, sizeof *writings);
+  if (!writings) {
+    wo_message(errors, (struct wo_view){0}, "%s", wo_status_text(WO_E_NOMEM));
+    return false;
+  }
+  for (size_t i = 0; i < count; i++) writings[i].change = &changes[i];
+  const bool is_done = write_all(writings, count, errors);
+  for (size_t i = 0; i < count; i++) {
+    drop(&writings[i].after, errors);
+    drop(&writings[i].before, errors);
+  }
+  free(writings);
+  return is_done;
 }

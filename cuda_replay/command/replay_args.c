@@ -101,7 +101,7 @@ static const struct wo_option options[] = {
               WO_TO_READER(wo_replay_read_capacity), .wants = "a size, such as 79.1GiB"),
     WO_OPTION("scale", "AXIS=A:B,...", "other sizes: micro_batch=32:16,seq_len=512:1024", WO_TO_READER(read_change)),
     WO_OPTION("pair", "OTHER", "a recording at another size, which tells how sizes grow", WO_TO_TEXT(struct wo_replay_args, pair),
-              .wants = "a second recording of the same program at another size"),
+              .path = WO_PATH_READ, .wants = "a second recording of the same program at another size"),
     WO_OPTION("transform", "NAME[=N]",
               "another program; may be repeated: empty-cache,\ncheckpoint, 8bit-optimizer, "
               "offload-optimizer,\noffload-parameters, shard-optimizer, shard-gradients,\nshard, accumulate",
@@ -113,7 +113,7 @@ static const struct wo_option options[] = {
     WO_OPTION("device", "N", "only that device of the recording", WO_TO_READER(read_device),
               .wants = "the number of a device, such as 0"),
     WO_OPTION("plot", "FILE.svg", "memory over time by class, fragmentation, segments", WO_TO_TEXT(struct wo_replay_args, plot),
-              .wants = "the name of a file to write, such as memory.svg"),
+              .path = WO_PATH_WRITTEN, .wants = "the name of a file to write, such as memory.svg"),
     WO_OPTION("chart", NULL, "memory over time in the text report", WO_TO_FLAG(struct wo_replay_args, has_chart)),
     WO_OPTION("on", "model|gpu[:N]",
               "where it runs: on the model alone (the default), or also\non GPU N, with the driver's addresses and refusals",

@@ -7,6 +7,7 @@
 #include "cuda_replay/command/replay_make.h"
 #include "cuda_replay/command/replay_plot.h"
 #include "cuda_replay/recording/open/trace_open.h"
+#include "parsers/base/command/call_output.h"
 #include "parsers/base/command/message.h"
 
 /* One run of the command. */
@@ -56,8 +57,8 @@ static void plot(struct run *run, const char *path, const struct wo_replay_repor
   } else if (!report->has_memory) {
     wo_err_set(&err, WO_E_USAGE, "--plot: nothing was replayed, so there is nothing to draw");
     fail(run, path, &err);
-  } else if (wo_replay_plot_file(report, run->args.plot.ptr, &err) != WO_OK) {
-    fail(run, NULL, &err);
+  } else if (wo_replay_plot_file(run->call, report, run->args.plot.ptr, &err) != WO_OK) {
+    fail(run, run->args.plot.ptr, &err);
   }
 }
 
@@ -127,6 +128,16 @@ static void replay_path(struct run *run, const char *path) {
   wo_recording_free(recording);
 }
 
+/* The file of --plot can be written, and is neither a recording nor the file of --output. */
+static enum wo_status check_plot(const struct run *run, struct wo_err *err) {
+  struct wo_output_file plot, output;
+  if (run->args.plot.len == 0) return WO_OK;
+  const enum wo_status status = wo_call_find_output(run->call, run->args.plot.ptr, &plot, err);
+  if (status != WO_OK || run->call->output.len == 0) return status;
+  if (wo_output_find(run->call->output.ptr, &output, NULL) != WO_OK || !wo_output_is_same(&plot, &output)) return WO_OK;
+  return wo_err_set(err, WO_E_USAGE, "is named by --plot and by --output: give two names");
+}
+
 /* A user who interrupts a replay on a GPU does not want the other files either. */
 static bool is_interrupted(const struct run *run) {
   const struct wo_replay_hooks *const hooks = run->args.gpu.hooks;
@@ -146,6 +157,10 @@ enum wo_exit wo_run_replay(const struct wo_call *call, const struct wo_replay_ho
   if (status == WO_OK) status = wo_replay_args_check(&run.args, &err);
   if (status != WO_OK) {
     fail(&run, NULL, &err);
+    return run.exit;
+  }
+  if (check_plot(&run, &err) != WO_OK) {
+    fail(&run, run.args.plot.ptr, &err);
     return run.exit;
   }
   run.args.gpu.hooks = hooks;

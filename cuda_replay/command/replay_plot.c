@@ -2,11 +2,9 @@
 #include "cuda_replay/command/replay_plot.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "cuda_replay/plot/plot.h"
+#include "parsers/base/command/call_output.h"
 
 /* The subtitle names the run, since a picture is passed on without its command line. */
 struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_text *subtitle) {
@@ -25,22 +23,15 @@ struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_t
                           .subtitle = {subtitle->ptr, subtitle->len}};
 }
 
-/* A full disk is reported at fclose at the latest. */
-static enum wo_status write_file(const char *path, const struct wo_text *text, struct wo_err *err) {
-  FILE *const file = fopen(path, "wb");
-  if (!file) return wo_err_set(err, WO_E_IO, "--plot %s: cannot be written: %s", path, strerror(errno));
-  const bool is_written = fwrite(text->ptr, 1, text->len, file) == text->len;
-  if (fclose(file) == 0 && is_written) return WO_OK;
-  return wo_err_set(err, WO_E_IO, "--plot %s: cannot be written: %s", path, strerror(errno));
-}
-
-enum wo_status wo_replay_plot_file(const struct wo_replay_report *report, const char *path, struct wo_err *err) {
+enum wo_status wo_replay_plot_file(const struct wo_call *call, const struct wo_replay_report *report, const char *path,
+                                   struct wo_err *err) {
   assert(report->has_memory && path != NULL);
   struct wo_text subtitle = {0}, svg = {0};
   const struct wo_plot plot = wo_replay_plot(report, &subtitle);
   wo_plot_svg(&plot, &svg);
   const bool is_failed = subtitle.is_failed || svg.is_failed;
-  const enum wo_status status = is_failed ? wo_err_nomem(err) : write_file(path, &svg, err);
+  const enum wo_status status =
+      is_failed ? wo_err_nomem(err) : wo_call_write_output(call, path, (struct wo_view){svg.ptr, svg.len}, true, err);
   wo_text_done(&subtitle);
   wo_text_done(&svg);
   return status;

@@ -84,7 +84,7 @@ static const struct wo_option options[] = {
     WO_OPTION("trace", "TRACE",
               "a recording, as for whyoom replay; one for each\nrank, the worst decides. Without one a pattern is\nreconstructed "
               "from the log's figures: no proof",
-              WO_TO_READER(read_trace), .wants = "a recording"),
+              WO_TO_READER(read_trace), .path = WO_PATH_READ, .wants = "a recording"),
     WO_OPTION("recorded-at", "SIZES",
               "the recording is of a run with other sizes, which went\nthrough: micro_batch=2,seq_len=512",
               WO_TO_READER(read_recorded_at), .wants = "sizes, such as micro_batch=2,seq_len=512"),
@@ -105,7 +105,8 @@ static const struct wo_option options[] = {
         "patch", NULL,
         "the chosen fix as a unified diff of your own files, for\ngit apply or patch -p1; the report goes to standard error",
         WO_TO_FLAG(struct wo_verify_args, is_patch)),
-    WO_OPTION("write", NULL, "with --patch: change the files as well", WO_TO_FLAG(struct wo_verify_args, is_write)),
+    WO_OPTION("write", NULL, "with --patch: change the files as well, if the whole fix\nis proven",
+              WO_TO_FLAG(struct wo_verify_args, is_write)),
 };
 
 const struct wo_command wo_command_verify = {

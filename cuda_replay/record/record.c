@@ -4,14 +4,14 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cuda_replay/record/private_folder.h"
 #include "cuda_replay/record/record_text.h"
 #include "parsers/base/command/message.h"
 #include "parsers/base/limits.h"
+#include "parsers/base/output_file.h"
 
 #define OUTPUT_DEFAULT "whyoom-traces"
 #define FOLDER_NAME ".whyoom-record" /* record_sitecustomize.py removes it from sys.path by this name */
@@ -46,6 +46,7 @@ const struct wo_command wo_command_record = {
     .summary = "run a command so that its processes leave memory snapshots",
     .usage = "record [OPTION...] [--] COMMAND [ARGUMENT...]",
     .synopsis = "record [OPTION...] [--] COMMAND...",
+    .first_path = WO_NO_PATHS,
     .about = "Runs the command with the recording of PyTorch's allocator switched on in every\n"
              "Python process that uses CUDA, and becomes it: exit status, signals and output\n"
              "are the command's own. Each process leaves snapshots for `whyoom replay`: at\n"
@@ -66,7 +67,7 @@ enum wo_status wo_record_settings_read(const struct wo_call *call, struct wo_rec
   return wo_call_apply(call, ret_settings, err);
 }
 
-/* ---- Folders and the file ---- */
+/* ---- The output folder and the file ---- */
 
 static enum wo_status io_error(struct wo_err *err, const char *path) {
   return wo_err_set(err, WO_E_IO, "%s: %s", path, strerror(errno));
@@ -74,25 +75,18 @@ static enum wo_status io_error(struct wo_err *err, const char *path) {
 
 /* Makes a folder and its parents, as mkdir -p; path is modified during the call. If a parent cannot be made, making the last one
  * fails. */
-static enum wo_status make_folders(char *path, struct wo_err *err) {
+static enum wo_status make_folders(char *path, mode_t mode, struct wo_err *err) {
   assert(path[0] != '\0');
   for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
     *slash = '\0';
-    (void)mkdir(path, 0777);
+    (void)mkdir(path, mode);
     *slash = '/';
   }
   struct stat found;
-  if (mkdir(path, 0777) != 0 && errno != EEXIST) return io_error(err, path);
+  if (mkdir(path, mode) != 0 && errno != EEXIST) return io_error(err, path);
   if (stat(path, &found) != 0) return io_error(err, path);
   if (!S_ISDIR(found.st_mode)) return wo_err_set(err, WO_E_IO, "%s: is no folder; choose another one with -o", path);
   return WO_OK;
-}
-
-/* Whether the output folder, an absolute path, can be used. PYTHONPATH cannot express a colon. */
-static enum wo_status check_output(const char *path, struct wo_err *err) {
-  if (strchr(path, ':') != NULL)
-    return wo_err_set(err, WO_E_IO, "%s: PYTHONPATH cannot hold a path with a colon; choose another folder with -o", path);
-  return access(path, W_OK | X_OK) == 0 ? WO_OK : io_error(err, path);
 }
 
 /* Makes the output folder and returns it as an absolute path without links, because the command may change its folder. The caller
@@ -104,60 +98,71 @@ static char *make_output(const char *output, struct wo_err *err) {
     return NULL;
   }
   char *path = NULL;
-  if (make_folders(wanted, err) == WO_OK) {
+  if (make_folders(wanted, 0777, err) == WO_OK) {
     path = realpath(wanted, NULL);
     if (path == NULL) io_error(err, output);
   }
   free(wanted);
-  if (path != NULL && check_output(path, err) != WO_OK) {
+  if (path != NULL && access(path, W_OK | X_OK) != 0) {
+    io_error(err, path);
     free(path);
     path = NULL;
   }
   return path;
 }
 
-/* Python runs the files in this folder, so it must be ours alone: in a folder that all may write to, someone else could have made
- * it first. */
-static enum wo_status make_private_folder(const char *path, struct wo_err *err) {
-  struct stat found;
-  if (mkdir(path, 0700) != 0 && errno != EEXIST) return io_error(err, path);
-  if (lstat(path, &found) != 0) return io_error(err, path);
-  if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return wo_err_set(err, WO_E_IO, "%s: is no folder that only you can write to; choose another one with -o", path);
-  return WO_OK;
-}
-
-static bool write_all(int file, const char *bytes, size_t count) {
-  while (count > 0) {
-    const ssize_t written = write(file, bytes, count);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes += written;
-    count -= (size_t)written;
-  }
-  return true;
-}
-
 /* Other tasks of the job write the same file at the same time, and Python may be reading it, so it is put in place as a whole. */
 static enum wo_status write_script(const char *folder, struct wo_err *err) {
-  struct wo_text final = {0};
-  struct wo_text fresh = {0};
-  enum wo_status status = WO_OK;
-  wo_text_add(&final, "%s/sitecustomize.py", folder);
-  wo_text_add(&fresh, "%s/new.XXXXXX", folder);
-  if (final.is_failed || fresh.is_failed) {
-    status = wo_err_set(err, WO_E_NOMEM, "out of memory");
-  } else {
-    const int file = mkstemp(fresh.ptr);
-    bool is_good = file >= 0 && write_all(file, wo__record_text, wo__record_text_bytes);
-    if (file >= 0 && close(file) != 0) is_good = false;
-    if (!is_good || rename(fresh.ptr, final.ptr) != 0) {
-      status = io_error(err, folder);
-      if (file >= 0) unlink(fresh.ptr);
-    }
-  }
-  wo_text_done(&final);
-  wo_text_done(&fresh);
+  struct wo_text path = {0};
+  struct wo_output_file file = {0};
+  struct wo_err why = {0};
+  wo_text_add(&path, "%s/sitecustomize.py", folder);
+  enum wo_status status = path.is_failed ? wo_err_nomem(err) : wo_output_find(path.ptr, &file, &why);
+  file.is_old = false; /* it has no rights that are worth keeping, and other tasks replace it now */
+  if (status == WO_OK) status = wo_output_write(&file, (struct wo_view){wo__record_text, wo__record_text_bytes}, false, &why);
+  if (why.code != WO_OK) wo_err_set(err, why.code, "%s %s", path.ptr, why.message);
+  wo_text_done(&path);
+  return status;
+}
+
+/* ---- The folder of the code ---- */
+
+/* Puts the code into a folder of its own below `parent`, an absolute path without links; *ret_folder is its path. */
+static enum wo_status place_code(const char *parent, struct wo_text *ret_folder, struct wo_err *err) {
+  ret_folder->len = 0;
+  wo_text_add(ret_folder, "%s/" FOLDER_NAME, strcmp(parent, "/") == 0 ? "" : parent);
+  if (ret_folder->is_failed) return wo_err_nomem(err);
+  if (strchr(parent, ':') != NULL)
+    return wo_err_set(err, WO_E_IO, "%s: PYTHONPATH cannot hold a path with a colon; choose another folder with -o", parent);
+  enum wo_status status = wo_private_folder_check(parent, err);
+  if (status == WO_OK) status = wo_private_folder_make(ret_folder->ptr, err);
+  return status == WO_OK ? write_script(ret_folder->ptr, err) : status;
+}
+
+/* The variable, if it holds an absolute path; else NULL. */
+static const char *path_variable(const char *name) {
+  const char *const value = getenv(name);
+  return value != NULL && value[0] == '/' ? value : NULL;
+}
+
+/* The same below the user's own cache folder, which all nodes of a job see as they see the home folder. That one is checked
+ * before anything is made in it: it may be another user's, after sudo. */
+static enum wo_status place_code_at_home(struct wo_text *ret_folder, struct wo_err *err) {
+  const char *const cache = path_variable("XDG_CACHE_HOME"), *const home = path_variable("HOME");
+  if (cache == NULL && home == NULL) return wo_err_set(err, WO_E_IO, "HOME: is not set");
+  char *const base = realpath(cache != NULL ? cache : home, NULL);
+  if (base == NULL) return io_error(err, cache != NULL ? cache : home);
+  struct wo_text wanted = {0};
+  char *parent = NULL;
+  enum wo_status status = wo_private_folder_check(base, err);
+  wo_text_add(&wanted, "%s%s/whyoom", base, cache != NULL ? "" : "/.cache");
+  if (wanted.is_failed) status = wo_err_nomem(err);
+  if (status == WO_OK) status = make_folders(wanted.ptr, 0700, err);
+  if (status == WO_OK && (parent = realpath(wanted.ptr, NULL)) == NULL) status = io_error(err, wanted.ptr);
+  if (status == WO_OK) status = place_code(parent, ret_folder, err);
+  wo_text_done(&wanted);
+  free(parent);
+  free(base);
   return status;
 }
 
@@ -214,17 +219,17 @@ static enum wo_status set_environment(const struct wo_record_settings *settings,
   return is_set ? WO_OK : wo_err_set(err, WO_E_NOMEM, "out of memory");
 }
 
+/* The code is beside the snapshots, where all nodes see it. Where others could exchange it there (a folder of a team), it is in
+ * the user's own cache folder. */
 enum wo_status wo_record_arm(const struct wo_record_settings *settings, struct wo_err *err) {
   assert(settings != NULL && settings->entries > 0 && settings->entries <= WO_LIMIT_TRACE_ENTRIES);
   assert(err != NULL);
   struct wo_text folder = {0};
-  enum wo_status status = WO_OK;
+  struct wo_err reason = {0};
   char *const output = make_output(settings->output != NULL ? settings->output : OUTPUT_DEFAULT, err);
   if (output == NULL) return err->code;
-  wo_text_add(&folder, "%s/" FOLDER_NAME, strcmp(output, "/") == 0 ? "" : output);
-  if (folder.is_failed) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
-  if (status == WO_OK) status = make_private_folder(folder.ptr, err);
-  if (status == WO_OK) status = write_script(folder.ptr, err);
+  enum wo_status status = place_code(output, &folder, err);
+  if (status == WO_E_KIND && place_code_at_home(&folder, &reason) == WO_OK) status = WO_OK;
   if (status == WO_OK) status = set_environment(settings, output, folder.ptr, err);
   wo_text_done(&folder);
   free(output);

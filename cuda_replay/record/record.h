@@ -1,9 +1,9 @@
 /* `whyoom record -- CMD...`: makes the Python processes of a command write memory snapshots.
  *
- * It writes a sitecustomize.py (record_sitecustomize.py, compiled in) to a folder of its own below the output folder, and puts
- * that folder at the front of PYTHONPATH. The caller then becomes the command, so that exit status, signals, standard streams and
- * job control are the command's own. Running the command is more important than the recording: a problem that prevents the
- * recording is reported and is no error. */
+ * It writes a sitecustomize.py (record_sitecustomize.py, compiled in) to a folder of its own, and puts that folder at the front
+ * of PYTHONPATH. The caller then becomes the command, so that exit status, signals, standard streams and job control are the
+ * command's own. Running the command is more important than the recording: a problem that prevents the recording is reported and
+ * is no error. */
 #ifndef WO_RECORD_H
 #define WO_RECORD_H
 
@@ -38,10 +38,11 @@ enum wo_status wo_record_settings_read(const struct wo_call *call, struct wo_rec
 
 /* Makes the folders, writes sitecustomize.py and sets the environment of this process: PYTHONPATH and WHYOOM_RECORD_*.
  *
- * The caller must be able to write to the output folder; a folder .whyoom-record in it is used only if it belongs to this user
- * and nobody else can write to it, because Python runs its files. Several processes may do this at the same time, on one file
- * system. An error (WO_E_IO, WO_E_NOMEM, described in *err, which must not be NULL) leaves PYTHONPATH as it was: the command can
- * still be run, unrecorded. Not for programs with threads (setenv). */
+ * The caller must be able to write to the output folder. Python runs what is in the folder .whyoom-record, so it is below the
+ * output folder only if nobody else can exchange it there (private_folder.h), else below the user's cache folder
+ * ($XDG_CACHE_HOME/whyoom, ~/.cache/whyoom), under the same condition. Several processes may do this at the same time, on one
+ * file system. An error (WO_E_IO, WO_E_NOMEM, described in *err, which must not be NULL) leaves PYTHONPATH as it was: the command
+ * can still be run, unrecorded. Not for programs with threads (setenv). */
 enum wo_status wo_record_arm(const struct wo_record_settings *settings, struct wo_err *err);
 
 /* Adds a line to notes for a word of command (NULL-terminated) that keeps Python from reading sitecustomize: python -I, -E, -S.

@@ -80,6 +80,20 @@ class _Names(object):
         host = os.uname()[1].split(".")[0]
         return "-".join([self._clean(job)] + [who] * (who != job) + [self._clean(host), reason])
 
+    def begin(self, stem):
+        """Opens a file that nobody had, and gives its name and descriptor. In a folder that others can write to, a name may be taken
+        by a link of theirs, which is not followed."""
+        import errno
+
+        for count in range(100):
+            path = os.path.join(self.folder, ".%s.%d-%d.tmp" % (stem, os.getpid(), count))
+            try:
+                return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+            except OSError as error:
+                if error.errno != errno.EEXIST:
+                    raise
+        raise OSError(errno.EEXIST, "all temporary names are taken", self.folder)
+
     def keep(self, unfinished, stem):
         """Gives a finished file its final name. Where an earlier step of the job or another process of the rank has left one of that
         name, perhaps in this very moment, both are kept; in containers even the process id may be the same."""
@@ -277,15 +291,16 @@ class _Recorder(object):
             return
         self.is_dumping = True
         stem = self.names.stem(reason + ("-own" if self.is_own else ""))
-        unfinished = os.path.join(self.names.folder, ".%s.%d.tmp" % (stem, os.getpid()))
+        unfinished = None
         try:
             snapshot = self.cuda.memory._snapshot()
-            with open(unfinished, "wb") as file:
+            unfinished, number = self.names.begin(stem)
+            with os.fdopen(number, "wb") as file:
                 pickle.dump(snapshot, file)
             _say("wrote " + self.names.keep(unfinished, stem))
         finally:
             self.is_dumping = False
-            if os.path.lexists(unfinished):
+            if unfinished and os.path.lexists(unfinished):
                 os.unlink(unfinished)
 
 

@@ -144,9 +144,8 @@ static enum wo_status open_regular(const char *path, int *ret_fd, struct wo_err 
   return WO_OK;
 }
 
-/* The number in /dev/fd/N and its relatives, or -1 for every other path. Shells hand over such
- * paths for `whyoom <(zcat log.gz)`: they are no regular files, but the user means a stream. */
-static int descriptor_in_path(const char *path) {
+/* Shells hand over such paths for `whyoom <(zcat log.gz)`: they are no regular files, but the user means a stream. */
+int wo_input_descriptor(const char *path) {
   static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
   const struct wo_view whole = wo_view_of(path);
   if (wo_view_is(whole, "/dev/stdin")) return STDIN_FILENO;
@@ -171,7 +170,7 @@ static enum wo_status open_descriptor(int number, int *ret_fd, struct wo_err *er
 /* Sets *ret_input on success only. The place of an error is the path alone. */
 enum wo_status wo_input_open(const char *path, struct wo_input **ret_input, struct wo_err *err) {
   assert(path != NULL && ret_input != NULL);
-  const int number = descriptor_in_path(path);
+  const int number = wo_input_descriptor(path);
   int fd = -1;
   enum wo_status status = number >= 0 ? open_descriptor(number, &fd, err) : open_regular(path, &fd, err);
   if (status == WO_OK) {

@@ -19,6 +19,9 @@ struct wo_input;
  * followed. WO_E_IO: cannot be opened (the message holds the system's reason). WO_E_NOMEM. */
 enum wo_status wo_input_open(const char *path, struct wo_input **ret_input, struct wo_err *err);
 
+/* The number in /dev/fd/N and /proc/self/fd/N, 0 for /dev/stdin, or -1 for every other path. */
+int wo_input_descriptor(const char *path);
+
 /* Reads from an open descriptor (stdin, a pipe). The descriptor stays the caller's. `name` is used in messages and is copied. */
 enum wo_status wo_input_open_fd(int fd, const char *name, struct wo_input **ret_input, struct wo_err *err);
 

@@ -18,7 +18,7 @@ struct wo_backwards wo__scan_walk_counted(struct wo_scan *scan, uint64_t number)
   walk.is_counted = true;
   if (scan->walked_bytes / WO_LIMIT_WALKED_PER_BYTE <= WO_LIMIT_WALKED_BYTES / WO_LIMIT_WALKED_PER_BYTE + walk.base + walk.end)
     return walk;
-  wo_scan_note_cap(scan, WO_CAP_BEFORE, 1);
+  scan->told.caps[WO_CAP_BEFORE]++;
   walk.end = walk.floor;
   return walk;
 }

@@ -46,7 +46,11 @@ ABILITIES = {
     "threads": ({"pthread_create", "thrd_create"}, set()),
     "the network": ({"socket", "connect", "bind", "listen", "getaddrinfo", "gethostbyname"}, set()),
     "files": ({"fopen", "freopen", "open", "openat", "opendir", "scandir", "mkstemp", "mkdtemp"},
-              {"parsers/base", "rules/files", "analyzer/command", "analyzer/patch", "cuda_replay/command", "cuda_replay/record"}),
+              {"parsers/base", "rules/files", "analyzer/command", "analyzer/patch"}),
+    "changes of files": ({"creat", "write", "pwrite", "writev", "fwrite", "fputs", "rename", "renameat", "link", "linkat", "symlink",
+                          "unlink", "remove", "truncate", "ftruncate", "chmod", "fchmod", "chown", "fchown", "lchown"},
+                         {"parsers/base"}),
+    "new folders": ({"mkdir", "mkdirat"}, {"analyzer/command", "cuda_replay/record"}),
 }
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`whyoom record`, with a stand-in for torch (fake_torch): what the recorded program sees, and what it leaves behind.
 
-usage: test_record.py WHYOOM
+usage: test_record.py WHYOOM [FAILING_CALLS]     the library of tests/stand_in/failing_calls.c
 """
 import glob
 import json
@@ -19,6 +19,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 FAKE_TORCH = os.path.join(HERE, "fake_torch")
 WHYOOM = None
+FAILING_CALLS = None
 
 OOM = """
 import torch
@@ -301,6 +302,37 @@ class Recording(Case):
         self.assertEqual(self.files(), [])
         self.assertIn("File too large", self.python(text, ["-v"]).stderr)
 
+    def test_failing_calls(self):
+        """Every system call that writes a dump fails once, or is the last of the process: a file is complete or not there."""
+        if FAILING_CALLS is None:
+            self.skipTest("without the library of failing calls")
+        program = self.write("program.py", "import torch; torch.allocate(1)")
+        hit = os.path.join(self.folder, "hit")
+        del self.environment["FAKE_TORCH_LOG"]
+        count = 0
+        for plan in ("open:%d:28", "open:%d:17", "open:%d:kill", "write:%d:28", "write:%d:short", "write:%d:kill", "close:%d:5", "link:%d:1",
+                     "link:%d:28", "link:%d:kill", "rename:%d:5", "unlink:%d:5", "unlink:%d:kill"):
+            for number in range(1, 20):
+                with self.subTest(plan % number):
+                    env = {"LD_PRELOAD": FAILING_CALLS, "WO_FAIL": plan % number, "WO_FAIL_HIT": hit,
+                           "WO_FAIL_PROGRAM": os.path.basename(os.path.realpath(sys.executable))}
+                    words = ["%s=%s" % item for item in env.items()]
+                    done = self.record(["env", *words, sys.executable, program], env={"RANK": "0", "SLURM_JOB_ID": "5"})
+                    for name in [name for name in self.files() if name.endswith(".pickle")]:
+                        self.assertIn("device_traces", self.snapshot(name))
+                    left = [name for name in self.files() if name.endswith(".tmp")]
+                    if "kill" in plan and os.path.exists(hit):
+                        self.assertEqual(done.returncode, -signal.SIGKILL)
+                    else:
+                        self.assertEqual((done.returncode, done.stderr), (0, ""))
+                        self.assertEqual(left, [] if "unlink" not in plan else left)
+                    shutil.rmtree(self.traces)
+                    if not os.path.exists(hit):
+                        break
+                    count += 1
+                    os.unlink(hit)
+        self.assertGreater(count, 10)
+
     def test_hostile_names(self):
         done = self.python(OOM, env={"RANK": "../../x y", "SLURM_JOB_ID": "/etc/passwd\n"})
         self.assertEqual((done.returncode, len(self.files())), (0, 2))
@@ -494,8 +526,8 @@ class Environment(Case):
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assertEqual(len(self.files(os.path.join(self.folder, name))), 2)
 
-    def check_unrecorded(self, folder, told):
-        done = self.python("import os\n" + OOM + "print('WHYOOM_RECORD_DIR' in os.environ)", ["-o", folder])
+    def check_unrecorded(self, folder, told, home="/no/such/home"):
+        done = self.python("import os\n" + OOM + "print('WHYOOM_RECORD_DIR' in os.environ)", ["-o", folder], env={"HOME": home})
         self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "False"))
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertIn(told, done.stderr)
@@ -516,6 +548,74 @@ class Environment(Case):
         if os.geteuid() != 0:
             os.mkdir(os.path.join(self.folder, "locked"), 0o555)
             self.check_unrecorded("locked", "Permission denied")
+
+    def make_folder(self, name, mode):
+        path = os.path.join(self.folder, name)
+        os.makedirs(path)
+        os.chmod(path, mode)
+        return path
+
+    def test_folder_of_a_team(self):
+        """Where others could exchange the code, it is in the user's own cache folder; the snapshots are where they should be."""
+        home = self.make_folder("home", 0o755)
+        cache = self.make_folder("cache", 0o700)
+        for number, mode in enumerate((0o775, 0o777, 0o2770)):
+            self.make_folder("team%d" % number, mode)
+            for folder in ("team%d" % number, "team%d/deep/er" % number):
+                for variables, place in (({"HOME": home}, home + "/.cache"), ({"HOME": home, "XDG_CACHE_HOME": cache}, cache),
+                                         ({"HOME": home, "XDG_CACHE_HOME": "relative"}, home + "/.cache")):
+                    with self.subTest(folder=folder, variables=variables):
+                        done = self.python("import os\n" + OOM + "print(os.environ['PYTHONPATH'])", ["-o", folder], env=variables)
+                        ours = os.path.join(os.path.realpath(place), "whyoom", ".whyoom-record")
+                        self.assertEqual((done.returncode, done.stderr), (0, ""))
+                        self.assertEqual(done.stdout.splitlines()[-1], ours + ":" + FAKE_TORCH)
+                        self.assertEqual(os.listdir(ours), ["sitecustomize.py"])
+                        self.assertEqual(stat.S_IMODE(os.stat(os.path.dirname(ours)).st_mode), 0o700)
+                        written = [name for name in self.files(os.path.join(self.folder, folder)) if name.endswith(".pickle")]
+                        self.assertGreaterEqual(len(written), 2)
+                        self.assertNotIn(".whyoom-record", os.listdir(os.path.join(self.folder, folder)))
+
+    def test_no_safe_folder(self):
+        """One line names the folder that is the problem, and what to do."""
+        team = self.make_folder("team", 0o775)
+        os.makedirs(os.path.join(team, "home"))
+        self.check_unrecorded("team/deep", os.path.realpath(team) + ": others can write to it", os.path.join(team, "home"))
+        self.check_unrecorded("team/deep", "chmod go-w, or choose another folder with -o")
+        os.symlink("team/deep", os.path.join(self.folder, "mine"))
+        self.check_unrecorded("mine", os.path.realpath(team) + ": others can write to it")
+        self.assertEqual(os.listdir(os.path.join(team, "home")), [])
+        os.chmod(team, 0o1777)  # only owners rename what is in it
+        self.assertEqual(self.python(OOM, ["-o", "team/deep"]).stderr, "")
+        self.assertIn(".whyoom-record", os.listdir(os.path.join(team, "deep")))
+
+    def test_folder_of_another_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root gives files away")
+        theirs = self.make_folder("theirs", 0o755)
+        os.makedirs(os.path.join(theirs, "home"))
+        os.chown(theirs, 12345, 12345)
+        for home in ("/no/such/home", theirs, os.path.join(theirs, "home")):
+            self.check_unrecorded("theirs/deep", os.path.realpath(theirs) + ": belongs to user 12345", home)
+        self.assertEqual(sorted(os.listdir(theirs)), ["deep", "home"])
+        self.assertEqual(os.listdir(os.path.join(theirs, "home")), [])
+
+    def test_planted_links(self):
+        """Names of temporary and of final files that are links of somebody else: none is followed."""
+        text = ("import os, torch\n"
+                "folder = os.environ['WHYOOM_RECORD_DIR']\n"
+                "stem = '5-rank0-%s-exit' % os.uname()[1].split('.')[0].replace('-', '_')\n"
+                "for name in ['.%s.%d.tmp' % (stem, os.getpid()), stem + '.pickle', '%s-pid%d.pickle' % (stem, os.getpid())] + \\\n"
+                "        ['.%s.%d-%d.tmp' % (stem, os.getpid(), count) for count in range(3)]:\n"
+                "    os.symlink('../victim', os.path.join(folder, name))\n"
+                "torch.allocate(1)\n")
+        victim = self.write("victim", "theirs")
+        done = self.python(text, env={"RANK": "0", "SLURM_JOB_ID": "5"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with open(victim) as file:
+            self.assertEqual(file.read(), "theirs")
+        written = [name for name in self.files() if not os.path.islink(os.path.join(self.traces, name))]
+        self.assertEqual([name[-len("-2.pickle"):] for name in written], ["-2.pickle"], self.files())
+        self.assertEqual(len(self.snapshot(written[0])["device_traces"][0]) > 0, True)
 
     def test_folder_that_vanishes(self):
         done = self.python("import shutil\nshutil.rmtree('whyoom-traces')\n" + OOM)
@@ -576,4 +676,5 @@ if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     WHYOOM = os.path.abspath(sys.argv.pop(1))
+    FAILING_CALLS = os.path.abspath(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].endswith(".so") else None
     unittest.main()

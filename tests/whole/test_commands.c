@@ -414,31 +414,34 @@ static void test_pipe_in_pieces(void **state) {
   wo_process_done(&result);
 }
 
-/* Runs the program in a folder without arguments, as at a prompt. False where no terminal can be had. */
-static bool run_in_folder(const char *path, struct wo_process_result *result) {
+/* Runs the program in a folder without a path, as at a prompt. False where no terminal can be had. */
+static bool run_in_folder(const char *path, const char *const *args, struct wo_process_result *result) {
   const int master = posix_openpt(O_RDWR | O_NOCTTY);
   if (master < 0) return false;
   bool is_run = grantpt(master) == 0 && unlockpt(master) == 0;
-  const struct wo_process_spec spec = {.folder = path, .stdin_path = is_run ? ptsname(master) : NULL};
+  const struct wo_process_spec spec = {.args = args, .folder = path, .stdin_path = is_run ? ptsname(master) : NULL};
   is_run = is_run && wo_process_run(&spec, result);
   close(master);
   return is_run;
 }
 
-/* At a prompt each log of the folder gets a row; those that are too many are counted. */
+/* At a prompt each log of the folder gets a row; those that are too many are counted. None of them is written over. */
 static void test_folder(void **state) {
   (void)state;
   enum { MOST = 256, LOGS = MOST + 44 };
   char many[PATH_BYTES], path[PATH_BYTES + 32];
   struct wo_process_result result;
-  if (!run_in_folder(folder, &result)) skip();
+  if (!run_in_folder(folder, NULL, &result)) skip();
   check(result, 1, "slurm-4711.err               gpu_oom ", NULL);
+  static const char *const over[] = {"-o", "./slurm-4711.err", NULL};
+  assert_true(run_in_folder(folder, over, &result));
+  check(result, 2, NULL, "slurm-4711.err: is an input of this call");
   assert_true(wo_files_scratch(many, sizeof many));
   for (int i = 0; i < LOGS; i++) {
     snprintf(path, sizeof path, "%s/slurm-%d.out", many, i);
     assert_true(wo_files_write(path, WO_VIEW("all is well\n")));
   }
-  assert_true(run_in_folder(many, &result));
+  assert_true(run_in_folder(many, NULL, &result));
   assert_int_equal(wo_process_count_lines(result.out), MOST);
   check(result, 0, NULL, "44 more logs are here");
   wo_files_remove_scratch(many);

@@ -16,7 +16,7 @@ const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
     WO_OPTION("format", "text|json", "report for people (default) or for programs",
               WO_TO_CHOICE(struct wo_call, format, "text|json")),
     WO_OPTION("output", "FILE", "write the report to FILE", .letter = 'o', WO_TO_TEXT(struct wo_call, output),
-              .wants = "the name of a file"),
+              .path = WO_PATH_WRITTEN, .wants = "the name of a file"),
     WO_OPTION("color", "[=WHEN]", "auto (default), always or never; {no-color} is never", .without = "always",
               WO_TO_CHOICE(struct wo_call, color, "auto|always|never"), .about = "whether to colour the text report"),
     WO_OPTION("no-color", NULL, NULL, WO_TO_READER(read_no_color), .about = "no colours in the text report"),
@@ -26,7 +26,7 @@ const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
               WO_TO_FLAG(struct wo_call, is_verbose)),
     WO_OPTION("events", NULL, "the evidence, one line each, instead of a report", WO_TO_FLAG(struct wo_call, list_events)),
     WO_OPTION("rules", "DIR", "read the rule files below DIR too; they add and override", WO_TO_TEXT(struct wo_call, rules_dir),
-              .wants = "a folder of rule files"),
+              .path = WO_PATH_READ, .wants = "a folder of rule files"),
     WO_OPTION("time-limit", "SECONDS", "stop reading a log after that; report what was read", .kind = WO_OPTION_NUMBER,
               .at = offsetof(struct wo_call, time_limit_s), .least = 1, .most = 86400,
               .wants = "a number of seconds from 1 to 86400"),
@@ -52,7 +52,7 @@ struct reader {
 };
 
 /* Gives the value of an option: what follows the '=' or the letter (NULL: nothing), else the next argument, whatever it
- * looks like: "-o -x" writes to a file of that name, as with other tools. */
+ * looks like: wo_option_read refuses names of files that look like options. */
 static enum wo_status take_value(struct reader *reader, const struct wo_option *option, const char *behind,
                                  struct wo_view *ret_value) {
   char wants[160];

@@ -7,10 +7,14 @@
 #define WO_COMMAND_H
 
 #include <signal.h>
+#include <stdint.h>
 
 #include "parsers/base/command/exit_code.h"
 #include "parsers/base/command/option.h"
 #include "parsers/base/limits.h"
+
+/* For wo_command.first_path. */
+#define WO_NO_PATHS SIZE_MAX
 
 struct wo_command {
   const char *name;
@@ -18,6 +22,7 @@ struct wo_command {
   const char *usage;               /* lines after "usage: whyoom", divided by \n */
   const char *synopsis;            /* the same, for the list of all commands; NULL: `usage`; "": the command is not listed */
   const char *words;               /* "list|check": what completions offer for the first word; NULL: files */
+  size_t first_path;               /* words from this one on name files that are read; WO_NO_PATHS: none does */
   const char *about;               /* paragraphs before the options */
   const struct wo_option *options; /* that only this command has, or describes in its own way */
   size_t option_count;

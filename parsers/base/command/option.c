@@ -78,10 +78,21 @@ static bool read_value(const struct wo_option *option, struct wo_view value, voi
   return option->read(target, &(struct wo_option_value){option, value, err});
 }
 
+/* A lone dash is standard input, where something is read. */
+static bool is_like_option(const struct wo_option *option, struct wo_view value) {
+  if (option->path == WO_PATH_NONE || !wo_view_starts(value, "-")) return false;
+  return option->path == WO_PATH_WRITTEN || value.len > 1;
+}
+
 enum wo_status wo_option_read(const struct wo_option *option, struct wo_view value, void *target, struct wo_err *err) {
   char wants[WANTS_BYTES];
   struct wo_err reason = {0};
   assert(option != NULL && target != NULL);
+  if (is_like_option(option, value)) {
+    const struct wo_view word = wo_view_sub(value, 0, SHOWN_MAX);
+    return wo_err_set(err, WO_E_USAGE, "--%s needs %s, and '%.*s' looks like an option: write ./%.*s if it is a name",
+                      option->name, wo_option_wants(option, wants, sizeof wants), WO_SHOWN(word), WO_SHOWN(word));
+  }
   if (read_value(option, value, target, &reason)) return WO_OK;
   if (reason.message[0] != '\0') return wo_err_set(err, WO_E_USAGE, "%s", reason.message);
   const struct wo_view shown = wo_view_sub(value, 0, SHOWN_MAX);

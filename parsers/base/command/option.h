@@ -20,6 +20,10 @@ enum wo_option_kind {
   WO_OPTION_OTHER   /* `read` makes something of it */
 };
 
+/* Whether a value names a file or a folder, and what happens to it. A value that looks like an option is then refused: it is more
+ * likely a forgotten name. */
+enum wo_option_path { WO_PATH_NONE, WO_PATH_READ, WO_PATH_WRITTEN };
+
 struct wo_option_value;
 
 /* Reads a value into the target of a table. False, and the target is unchanged, if the value is not one that the option wants, or
@@ -36,6 +40,7 @@ struct wo_option {
   size_t at;           /* offset in the target of the table */
   double least, most;  /* of numbers */
   int id;              /* the table's own */
+  enum wo_option_path path;
   wo_option_reader read;
   const char *wants; /* what the value must be, for messages; NULL: by the choices or the numbers */
   const char *help;  /* its lines in the help text, divided by \n; "{name}" is another option, as it is spelled. NULL: it is

@@ -96,8 +96,8 @@ static void test_spellings_of_values(void **state) {
   assert_int_equal(parse(&line, "-vofile"), WO_OK);
   assert_true(line.call.is_verbose);
   assert_true(wo_view_is(line.call.output, "file"));
-  assert_int_equal(parse(&line, "-o -x"), WO_OK);
-  assert_true(wo_view_is(line.call.output, "-x"));
+  assert_int_equal(parse(&line, "-o ./-x"), WO_OK);
+  assert_true(wo_view_is(line.call.output, "./-x"));
   assert_int_equal(parse(&line, "--output=a=b"), WO_OK);
   assert_true(wo_view_is(line.call.output, "a=b"));
 }
@@ -227,6 +227,12 @@ static void test_wrong_usage_is_explained(void **state) {
       {"--format xml", "--format", "text or json"},
       {"--format", "--format", "nothing follows"},
       {"-o", "--output", "nothing follows"},
+      {"-o --help", "--output", "write ./--help if it is a name"},
+      {"-o -v", "--output", "write ./-v if"},
+      {"-o -", "--output", "write ./- if"},
+      {"-o-v", "--output", "looks like an option"},
+      {"--output=--json", "--output", "looks like an option"},
+      {"--rules --help", "--rules", "a folder of rule files"},
       {"-o '", "--output", "name of a file"},
       {"--rules=", "--rules", "folder"},
       {"--color=blue", "--color", "auto, always or never"},
