@@ -39,6 +39,7 @@ enum wo_status wo_allocator_new(const struct wo_allocator_options *options, stru
   a->unused_use = WO__NONE;
   a->oldest_pending = WO__NONE;
   a->newest_pending = WO__NONE;
+  a->waiting_from = WO__NONE;
   a->message = "";
   uint32_t pool = WO__NONE;
   if (wo__pool_find(a, (struct wo_pool_id){0, 0}, &pool) != WO_OK) {
@@ -68,6 +69,8 @@ struct wo_allocator *wo_allocator_free(struct wo_allocator *a) {
   WO_VEC_DONE(&a->captures);
   WO_VEC_DONE(&a->ranges);
   WO_VEC_DONE(&a->uses);
+  WO_VEC_DONE(&a->suspects);
+  WO_VEC_DONE(&a->going);
   free(a);
   return NULL;
 }
@@ -156,7 +159,7 @@ void wo_allocator_free_block(struct wo_allocator *a, wo_block_id id, bool is_def
   wo__pending_add(a, id);
   if (block->uses != WO__NONE && wo__has_capture(a)) {
     block->waits_for_capture = true;
-    a->waiting_count++;
+    if (a->waiting_count++ == 0) a->waiting_from = id;
   }
 }
 
@@ -182,6 +185,10 @@ const struct wo_allocator_oom *wo_allocator_last_oom(const struct wo_allocator *
 
 const struct wo_alloc_settings *wo_allocator_settings(const struct wo_allocator *a) {
   return &a->settings;
+}
+
+uint64_t wo_allocator_steps(const struct wo_allocator *a) {
+  return a->steps;
 }
 
 const char *wo_allocator_message(const struct wo_allocator *a) {

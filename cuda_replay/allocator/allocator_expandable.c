@@ -243,6 +243,7 @@ enum wo_status wo__unmap(struct wo_allocator *a, uint32_t id) {
   wo__fall(a->stats.reserved_bytes, shelf, end - start);
   /* A private pool adds one for each request that maps, and subtracts one for each run that is unmapped; these may differ. */
   struct wo__pool *const pool = &a->pools.items[shelf->pool];
+  wo__suspect(a, shelf->pool);
   if (shelf->pool != 0 && pool->segment_count == 0) {
     return wo__refuse(a, "torch fails with an internal error here: it miscounts the expandable memory of a private pool");
   }

@@ -53,8 +53,13 @@ static bool shorten_guess(struct wo_allocator *a, uint32_t chain, uint64_t addre
   block->size_bytes = kept_bytes;
   if (kept_bytes > 0) return true;
   wo_block_order_erase(&wo__shelf(a, block->shelf)->unmapped, wo__address_key(block->address));
-  wo__block(a, block->prev)->next = WO__NONE;
+  const uint32_t prev = block->prev;
+  const bool is_free = wo__block(a, prev)->state == WO__FREE;
+  /* The block before it may be a whole range now. */
+  if (is_free) wo__idle_remove(a, prev);
+  wo__block(a, prev)->next = WO__NONE;
   wo__block_drop(a, last);
+  if (is_free) wo__idle_add(a, prev);
   return true;
 }
 
