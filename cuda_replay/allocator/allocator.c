@@ -57,6 +57,7 @@ struct wo_allocator *wo_allocator_free(struct wo_allocator *a) {
   for (size_t i = 0; i < a->shelves.count; i++) {
     wo_block_order_done(&a->shelves.items[i].free);
     wo_block_order_done(&a->shelves.items[i].unmapped);
+    wo_room_tree_done(&a->shelves.items[i].runs);
   }
   for (size_t i = 0; i < a->pools.count; i++) {
     WO_VEC_DONE(&a->pools.items[i].large.shelves);

@@ -8,6 +8,7 @@
  *   allocator_idle.c       lists of the free blocks that can go back to the device
  *   allocator_release.c    memory given back: garbage collection, oversize blocks, emptying the cache
  *   allocator_expandable.c reserved ranges that are mapped in parts
+ *   allocator_runs.c       where those have room
  *   allocator_place.c      start states, walks
  *
  * A block is a stretch of a segment (one cudaMalloc) or of a range (expandable). Blocks of one segment or range form a chain by
@@ -20,6 +21,7 @@
 
 #include "cuda_replay/allocator/allocator.h"
 #include "cuda_replay/collections/block_order.h"
+#include "cuda_replay/collections/room_tree.h"
 #include "cuda_replay/recording/torch_rules.h"
 #include "parsers/base/vec.h"
 
@@ -96,6 +98,7 @@ struct wo__shelf {
   size_t segment_free_count;      /* free blocks that are in no range */
   struct wo_block_order free;     /* by (size, address) */
   struct wo_block_order unmapped; /* by address: keys of size 0; without room until the shelf has its first range */
+  struct wo_room_tree runs;       /* of its ranges: open blocks in a row, one of which is unmapped; the value is the first one */
 };
 
 /* Idle blocks of one kind, the one that became free first at the front. */
@@ -378,6 +381,28 @@ enum wo_status wo__range_add(struct wo_allocator *a, uint32_t shelf, uint64_t ad
                              uint32_t *ret_block);
 uint64_t wo__handle_bytes(const struct wo_allocator *a, const struct wo__shelf *shelf);
 uint64_t wo__range_bytes(const struct wo_allocator *a, uint64_t handle_bytes);
+
+/* ---- allocator_runs.c ---- */
+
+/* Finds the runs again after blocks of [the address of `first`, end) have become open or closed, mapped or unmapped. Both are
+ * borders of blocks of one range. Each run holds an unmapped block, so that the storage suffices (wo__reserve_blocks). */
+void wo__runs_update(struct wo_allocator *a, uint32_t first, uint64_t end);
+
+/* The same for a block that was handed out or put back, with the free rest behind it if there is one. */
+void wo__runs_note(struct wo_allocator *a, uint32_t block);
+
+/* A block that requests can have: free, or not yet mapped. */
+static inline bool wo__is_open(const struct wo_allocator *a, uint32_t id) {
+  if (id == WO__NONE) return false;
+  const struct wo__block *const block = wo__block(a, id);
+  return block->state == WO__FREE || block->state == WO__UNMAPPED;
+}
+
+static inline bool wo__is_unmapped(const struct wo_allocator *a, uint32_t id) {
+  return id != WO__NONE && wo__block(a, id)->state == WO__UNMAPPED;
+}
+
+/* ---- allocator_expandable.c, mapping ---- */
 
 /* Turns the first size_bytes of an unmapped block into a free block, without calling the device and without merging; the rest
  * stays unmapped. Room must have been made. */

@@ -159,8 +159,9 @@ enum wo_status wo__reserve_blocks(struct wo_allocator *a, uint32_t shelf, size_t
   struct wo__shelf *const s = wo__shelf(a, shelf);
   if (!reserve_numbers(a, more)) return WO_E_NOMEM;
   if (!wo_block_order_reserve(&s->free, s->block_count + more)) return WO_E_NOMEM;
-  if (s->unmapped.room > 0 && !wo_block_order_reserve(&s->unmapped, s->block_count + more)) return WO_E_NOMEM;
-  return WO_OK;
+  if (s->unmapped.room == 0) return WO_OK;
+  if (!wo_block_order_reserve(&s->unmapped, s->block_count + more)) return WO_E_NOMEM;
+  return wo_room_tree_reserve(&s->runs, s->unmapped.count + more) ? WO_OK : WO_E_NOMEM;
 }
 
 uint32_t wo__block_new(struct wo_allocator *a, uint32_t shelf, uint64_t address, uint64_t size_bytes, enum wo__state state) {

@@ -186,6 +186,7 @@ uint32_t wo__hand_out(struct wo_allocator *a, const struct wo__request *request)
   }
   struct wo__block *const block = wo__block(a, request->block);
   block->state = WO__ALLOCATED;
+  if (block->range != WO__NONE) wo__runs_note(a, request->block);
   block->requested_bytes = request->requested_bytes;
   wo__emit(a, WO_ACTION_ALLOC, block->address, block->requested_bytes, shelf);
   count_handed_out(a, shelf, block);
@@ -232,7 +233,9 @@ void wo__put_back(struct wo_allocator *a, uint32_t id) {
     inactive_count++;
     inactive_bytes += (int64_t)block->size_bytes;
   }
-  if (block->range == WO__NONE) {
+  if (block->range != WO__NONE) {
+    wo__runs_note(a, id);
+  } else {
     shift(a->stats.inactive_split, shelf, inactive_count);
     shift(a->stats.inactive_split_bytes, shelf, inactive_bytes);
   }

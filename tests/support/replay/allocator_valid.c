@@ -191,6 +191,41 @@ static const char *check_idle(const struct wo_allocator *a, const struct wo__bin
   return NULL;
 }
 
+/* Counts the runs of a chain with an unmapped block, each of which must be in the tree of its shelf. */
+static const char *check_runs(const struct wo_allocator *a, uint32_t head, size_t *count) {
+  for (uint32_t id = head; id != WO__NONE; id = wo__block(a, id)->next) {
+    const uint32_t first = id;
+    uint64_t bytes = 0;
+    bool has_unmapped = false;
+    for (; wo__is_open(a, id); id = wo__block(a, id)->next) {
+      bytes += wo__block(a, id)->size_bytes;
+      has_unmapped |= wo__is_unmapped(a, id);
+    }
+    if (has_unmapped) {
+      struct wo_room room = {0};
+      const struct wo__block *const block = wo__block(a, first);
+      const bool is_known = wo_room_tree_below(&wo__shelf(a, block->shelf)->runs, block->address, &room);
+      REQUIRE(is_known && room.start == block->address && room.bytes == bytes && room.value == first, "a run is not known");
+      ++*count;
+    }
+    if (id == WO__NONE) break;
+  }
+  return NULL;
+}
+
+static const char *check_all_runs(const struct wo_allocator *a) {
+  size_t runs = 0;
+  size_t known = 0;
+  uint32_t id = wo_block_order_at_least(&a->chains, wo__address_key(0), NULL);
+  for (; id != WO_ORDER_NONE; id = wo_block_order_above(&a->chains, wo__address_key(wo__block(a, id)->address))) {
+    const char *const why = check_runs(a, id, &runs);
+    REQUIRE(why == NULL, why);
+  }
+  for (size_t i = 0; i < a->shelves.count; i++) known += a->shelves.items[i].runs.count;
+  REQUIRE(known == runs, "a run is known that is none");
+  return NULL;
+}
+
 static const char *check_pools(const struct wo_allocator *a, const struct tally *tally) {
   size_t idle = 0;
   size_t suspects = 0;
@@ -262,6 +297,7 @@ bool wo_allocator_is_valid(const struct wo_allocator *a, const char **ret_why) {
   if (why == NULL) why = check_shelves(a, &tally);
   if (why == NULL) why = check_lists(a, &tally);
   if (why == NULL) why = check_pools(a, &tally);
+  if (why == NULL) why = check_all_runs(a);
   if (why == NULL) why = check_stats(a, &tally);
   if (ret_why != NULL) *ret_why = why;
   return why == NULL;
