@@ -44,7 +44,7 @@ const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
               WO_TO_FLAG(struct wo_call, no_prefilter)),
     WO_OPTION(
         "sandbox", NULL,
-        "only read, or fail: write no file, run nothing, use no\nnetwork (default where it can be had); {no-sandbox} is off",
+        "only read, or fail: write no file, run nothing, use no\nnetwork (default where possible); {no-sandbox} is off",
         WO_TO_READER(read_sandbox), .about = "let the system keep whyoom to reading, or fail"),
     WO_OPTION("no-sandbox", NULL, NULL, WO_TO_READER(read_no_sandbox), .about = "whyoom is not kept to reading"),
     WO_OPTION("help", NULL, "this text;  {version}  the version", .letter = 'h', WO_TO_FLAG(struct wo_call, wants_help),
