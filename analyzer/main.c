@@ -18,6 +18,7 @@
 #include "cuda_replay/whatif/device_hooks.h"
 #include "parsers/base/command/call_output.h"
 #include "cuda_replay/command/verify_command.h"
+#include "parsers/base/command/sandbox.h"
 #include "parsers/base/units.h"
 #include "rules/files/rule_dir.h"
 
@@ -284,6 +285,11 @@ static enum wo_exit run(struct wo_call *call) {
     return WO_EXIT_FINE;
   }
   if (call->wants_version) return wo_run_version(call);
+  struct wo_err err = {0};
+  if (wo_sandbox_enter_for(call, &err) != WO_OK) {
+    wo_message_error(call->errors, (struct wo_view){0}, &err);
+    return WO_EXIT_ERROR;
+  }
   size_t at = 0;
   while (commands[at].command != call->command) at++;
   return commands[at].run(call);

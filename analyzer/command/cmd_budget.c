@@ -121,6 +121,7 @@ enum wo_exit wo_run_budget(const struct wo_call *call) {
 
 const struct wo_command wo_command_budget = {
     .name = "budget",
+    .needs_more = "",
     .summary = "memory of one card by component, and whether it fits",
     .usage = "budget [OPTION...] [PATH...]",
     .about = "Memory of one card by component: weights, gradients, optimizer, activations,\n"

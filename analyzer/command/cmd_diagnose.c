@@ -205,6 +205,7 @@ enum wo_exit wo_run_diagnose(const struct wo_call *call) {
 
 const struct wo_command wo_command_diagnose = {
     .name = "diagnose",
+    .needs_more = "",
     .summary = "why a GPU job ran out of memory, and what to change",
     .usage = "[OPTION...] [PATH...]",
     .about = "Diagnoses ONE failed job from all the files given: logs, error logs, batch\n"

@@ -321,6 +321,7 @@ enum wo_exit wo_run_rules(const struct wo_call *call) {
 
 const struct wo_command wo_command_rules = {
     .name = "rules",
+    .needs_more = "pages",
     .summary = "the rules: list, lint, test, show, why one holds on a job, pages",
     .usage = "rules [list|check|test|show ID] [--rules DIR]\n"
              "rules why ID PATH... [--rules DIR] [--format json]\n"

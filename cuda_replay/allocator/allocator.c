@@ -39,6 +39,7 @@ enum wo_status wo_allocator_new(const struct wo_allocator_options *options, stru
   a->unused_use = WO__NONE;
   a->oldest_pending = WO__NONE;
   a->newest_pending = WO__NONE;
+  a->waiting_from = WO__NONE;
   a->message = "";
   uint32_t pool = WO__NONE;
   if (wo__pool_find(a, (struct wo_pool_id){0, 0}, &pool) != WO_OK) {
@@ -56,6 +57,7 @@ struct wo_allocator *wo_allocator_free(struct wo_allocator *a) {
   for (size_t i = 0; i < a->shelves.count; i++) {
     wo_block_order_done(&a->shelves.items[i].free);
     wo_block_order_done(&a->shelves.items[i].unmapped);
+    wo_room_tree_done(&a->shelves.items[i].runs);
   }
   for (size_t i = 0; i < a->pools.count; i++) {
     WO_VEC_DONE(&a->pools.items[i].large.shelves);
@@ -68,6 +70,8 @@ struct wo_allocator *wo_allocator_free(struct wo_allocator *a) {
   WO_VEC_DONE(&a->captures);
   WO_VEC_DONE(&a->ranges);
   WO_VEC_DONE(&a->uses);
+  WO_VEC_DONE(&a->suspects);
+  WO_VEC_DONE(&a->going);
   free(a);
   return NULL;
 }
@@ -156,7 +160,7 @@ void wo_allocator_free_block(struct wo_allocator *a, wo_block_id id, bool is_def
   wo__pending_add(a, id);
   if (block->uses != WO__NONE && wo__has_capture(a)) {
     block->waits_for_capture = true;
-    a->waiting_count++;
+    if (a->waiting_count++ == 0) a->waiting_from = id;
   }
 }
 
@@ -182,6 +186,10 @@ const struct wo_allocator_oom *wo_allocator_last_oom(const struct wo_allocator *
 
 const struct wo_alloc_settings *wo_allocator_settings(const struct wo_allocator *a) {
   return &a->settings;
+}
+
+uint64_t wo_allocator_steps(const struct wo_allocator *a) {
+  return a->steps;
 }
 
 const char *wo_allocator_message(const struct wo_allocator *a) {

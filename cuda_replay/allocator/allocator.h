@@ -161,6 +161,10 @@ const struct wo_allocator_stats *wo_allocator_stats(const struct wo_allocator *a
 const struct wo_allocator_oom *wo_allocator_last_oom(const struct wo_allocator *allocator);
 const struct wo_alloc_settings *wo_allocator_settings(const struct wo_allocator *allocator);
 
+/* Blocks and pools that walks have visited so far: the cost of requests beyond searches in the orders. A request that does not
+ * fit visits only the blocks that it releases. */
+uint64_t wo_allocator_steps(const struct wo_allocator *allocator);
+
 /* One clause about the last result that was neither WO_OK nor WO_E_LIMIT. Never NULL. */
 const char *wo_allocator_message(const struct wo_allocator *allocator);
 

@@ -41,14 +41,17 @@ enum wo_status wo__range_add(struct wo_allocator *a, uint32_t shelf, uint64_t ad
   const uint32_t range = range_number(a);
   if (range == WO__NONE || wo__reserve_blocks(a, shelf, 1) != WO_OK) return WO_E_NOMEM;
   struct wo__shelf *const s = wo__shelf(a, shelf);
-  if (!wo_block_order_reserve(&s->unmapped, s->free.room) || !wo_block_order_reserve(&a->chains, a->chains.count + 1))
+  if (!wo_block_order_reserve(&s->unmapped, s->free.room) || !wo_room_tree_reserve(&s->runs, s->unmapped.count + 1) ||
+      !wo_block_order_reserve(&a->chains, a->chains.count + 1)) {
     return WO_E_NOMEM;
+  }
   a->ranges.items[range] = (struct wo__range){.address = address, .size_bytes = size_bytes, .handle_bytes = handle_bytes};
   *ret_block = wo__block_new(a, shelf, address, size_bytes, WO__UNMAPPED);
   wo__block(a, *ret_block)->range = range;
   wo__block(a, *ret_block)->tie = wo__tie_of_segment(a, address);
   wo_block_order_insert(&wo__shelf(a, shelf)->unmapped, wo__address_key(address), *ret_block);
   wo_block_order_insert(&a->chains, wo__address_key(address), *ret_block);
+  wo__runs_update(a, *ret_block, address + size_bytes);
   return WO_OK;
 }
 
@@ -75,31 +78,14 @@ static enum wo_status range_reserve(struct wo_allocator *a, uint32_t shelf, uint
 
 /* ---- Mapping ---- */
 
-static bool is_open(const struct wo_allocator *a, uint32_t id) {
-  if (id == WO__NONE) return false;
-  const struct wo__block *const block = wo__block(a, id);
-  return block->state == WO__FREE || block->state == WO__UNMAPPED;
-}
-
-/* Whether the open blocks from `id` on have room for so many bytes together. */
-static bool has_room(const struct wo_allocator *a, uint32_t id, uint64_t size_bytes) {
-  uint64_t room_bytes = 0;
-  for (; room_bytes < size_bytes && is_open(a, id); id = wo__block(a, id)->next) room_bytes += wo__block(a, id)->size_bytes;
-  return room_bytes >= size_bytes;
-}
-
 /* The lowest place in the shelf's ranges with room; a new range when there is none. */
 static enum wo_status find_place(struct wo_allocator *a, const struct wo__request *request, uint32_t *ret_block) {
-  const struct wo_block_order *const unmapped = &wo__shelf(a, request->shelf)->unmapped;
-  uint32_t id = wo_block_order_at_least(unmapped, wo__address_key(0), NULL);
-  for (; id != WO_ORDER_NONE; id = wo_block_order_above(unmapped, wo__address_key(wo__block(a, id)->address))) {
-    const uint32_t prev = wo__block(a, id)->prev;
-    const uint32_t start = is_open(a, prev) ? prev : id;
-    if (!has_room(a, start, request->rounded_bytes)) continue;
-    *ret_block = start;
-    return WO_OK;
+  struct wo_room run;
+  if (!wo_room_tree_first(&wo__shelf(a, request->shelf)->runs, 0, request->rounded_bytes, &run)) {
+    return range_reserve(a, request->shelf, request->rounded_bytes, ret_block);
   }
-  return range_reserve(a, request->shelf, request->rounded_bytes, ret_block);
+  *ret_block = (uint32_t)run.value;
+  return WO_OK;
 }
 
 void wo__map_front(struct wo_allocator *a, uint32_t id, uint64_t size_bytes) {
@@ -140,6 +126,7 @@ static enum wo_status map(struct wo_allocator *a, uint32_t *block, uint64_t size
   }
   if (a->ties == WO__TIES_BY_BLOCK) wo__block(a, id)->tie = tie;
   wo__free_insert(a, id);
+  wo__runs_update(a, id, wo__block(a, id)->address + wo__block(a, id)->size_bytes);
   const struct wo__shelf *const shelf = wo__shelf(a, shelf_id);
   wo__rise(a->stats.reserved_bytes, shelf, mapped_bytes);
   a->stats.num_device_alloc++;
@@ -186,6 +173,7 @@ static enum wo_status range_drop(struct wo_allocator *a, uint32_t id) {
   struct wo__range *const range = &a->ranges.items[block.range];
   assert(block.state == WO__UNMAPPED && !wo__is_split(&block) && block.size_bytes == range->size_bytes);
   wo_block_order_erase(&wo__shelf(a, block.shelf)->unmapped, wo__address_key(block.address));
+  wo_room_tree_remove(&wo__shelf(a, block.shelf)->runs, block.address);
   wo_block_order_erase(&a->chains, wo__address_key(block.address));
   *range = (struct wo__range){0};
   wo__block_drop(a, id);
@@ -239,10 +227,12 @@ enum wo_status wo__unmap(struct wo_allocator *a, uint32_t id) {
   }
   wo__block(a, middle)->state = WO__UNMAPPED;
   middle = join_unmapped(a, middle);
+  wo__runs_update(a, middle, wo__block(a, middle)->address + wo__block(a, middle)->size_bytes);
   const struct wo__shelf *const shelf = wo__shelf(a, before.shelf);
   wo__fall(a->stats.reserved_bytes, shelf, end - start);
   /* A private pool adds one for each request that maps, and subtracts one for each run that is unmapped; these may differ. */
   struct wo__pool *const pool = &a->pools.items[shelf->pool];
+  wo__suspect(a, shelf->pool);
   if (shelf->pool != 0 && pool->segment_count == 0) {
     return wo__refuse(a, "torch fails with an internal error here: it miscounts the expandable memory of a private pool");
   }

@@ -5,8 +5,10 @@
  *   allocator_pools.c      pools, shelves, captures; room for blocks
  *   allocator_search.c     best fit, splitting, merging
  *   allocator_obtain.c     new memory: segments, failures, retries
+ *   allocator_idle.c       lists of the free blocks that can go back to the device
  *   allocator_release.c    memory given back: garbage collection, oversize blocks, emptying the cache
  *   allocator_expandable.c reserved ranges that are mapped in parts
+ *   allocator_runs.c       where those have room
  *   allocator_place.c      start states, walks
  *
  * A block is a stretch of a segment (one cudaMalloc) or of a range (expandable). Blocks of one segment or range form a chain by
@@ -19,6 +21,7 @@
 
 #include "cuda_replay/allocator/allocator.h"
 #include "cuda_replay/collections/block_order.h"
+#include "cuda_replay/collections/room_tree.h"
 #include "cuda_replay/recording/torch_rules.h"
 #include "parsers/base/vec.h"
 
@@ -52,6 +55,15 @@ enum wo__ties {
 
 enum { WO__AGE_SHIFT = 36 };
 
+/* Free blocks that can go back to the device. Each bin lists them, so that a request that finds no room looks at no other. */
+enum wo__idle_kind {
+  WO__NOT_IDLE,
+  WO__IDLE_SEGMENT, /* a whole segment */
+  WO__IDLE_RANGE,   /* a whole range */
+  WO__IDLE_PART,    /* a part of a range with a whole handle in it */
+  WO__IDLE_KINDS_
+};
+
 struct wo__block {
   uint64_t address;
   uint64_t size_bytes;
@@ -64,8 +76,9 @@ struct wo__block {
   uint32_t shelf;
   uint32_t range;        /* of an expandable block, else WO__NONE */
   uint32_t uses;         /* head of the list of other streams that used it */
-  uint32_t older, newer; /* of pending blocks: by the time of their free */
+  uint32_t older, newer; /* of pending and of idle blocks: by the time of their free */
   uint8_t state;
+  uint8_t idle_kind;      /* of free blocks: enum wo__idle_kind */
   bool waits_for_capture; /* pending: freed during a capture; the first request after it settles its uses */
 };
 
@@ -82,15 +95,25 @@ struct wo__shelf {
   uint32_t pool;
   bool is_small;
   size_t block_count;             /* in any state */
+  size_t segment_free_count;      /* free blocks that are in no range */
   struct wo_block_order free;     /* by (size, address) */
   struct wo_block_order unmapped; /* by address: keys of size 0; without room until the shelf has its first range */
+  struct wo_room_tree runs;       /* of its ranges: open blocks in a row, one of which is unmapped; the value is the first one */
+};
+
+/* Idle blocks of one kind, the one that became free first at the front. */
+struct wo__idle {
+  uint32_t oldest, newest;
+  uint64_t count;
+  uint64_t calls_at_free; /* sum over the blocks, modulo 2^64 */
 };
 
 /* The small or the large half of a pool. */
 struct wo__bin {
-  uint64_t call_count;      /* searches so far, counted while garbage collection is on */
-  uint32_t recent;          /* shelf of the last request, or WO__NONE */
-  WO_VEC(uint32_t) shelves; /* shelves by rising stream */
+  uint64_t call_count;                   /* searches so far, counted while garbage collection is on */
+  uint32_t recent;                       /* shelf of the last request, or WO__NONE */
+  WO_VEC(uint32_t) shelves;              /* shelves by rising stream */
+  struct wo__idle idle[WO__IDLE_KINDS_]; /* by kind; WO__NOT_IDLE is not used */
 };
 
 struct wo__pool {
@@ -99,6 +122,14 @@ struct wo__pool {
   int64_t use_count;     /* captures and graphs that may still use it */
   int64_t segment_count; /* private pools: segments that keep the pool alive, as torch counts them */
   bool is_gone;          /* a new pool may take its id */
+  bool is_suspect;       /* private pools: listed in the allocator's suspects */
+};
+
+/* An idle block on its way back to the device, with the key of its shelf's order. */
+struct wo__release {
+  uint64_t stream;
+  struct wo_block_key key;
+  uint32_t block;
 };
 
 /* Requests of a stream that go to a private pool. */
@@ -136,8 +167,12 @@ struct wo_allocator {
   WO_VEC(struct wo__use) uses;
   uint32_t unused_use;
   uint32_t oldest_pending, newest_pending;
-  size_t waiting_count;         /* pending blocks that wait for the end of a capture */
-  struct wo_block_order chains; /* heads of all segments and ranges by address: keys of size 0 */
+  size_t waiting_count;             /* pending blocks that wait for the end of a capture */
+  uint32_t waiting_from;            /* none of them is older than this pending block */
+  WO_VEC(uint32_t) suspects;        /* private pools that may have something to release; room for all pools */
+  WO_VEC(struct wo__release) going; /* blocks of the release under way */
+  uint64_t steps;                   /* blocks and pools that walks have visited, as a measure of cost */
+  struct wo_block_order chains;     /* heads of all segments and ranges by address: keys of size 0 */
   struct wo_allocator_stats stats;
   struct wo_allocator_oom oom;
   const char *message;
@@ -280,6 +315,21 @@ uint32_t wo__chain_cut(struct wo_allocator *a, uint32_t block, uint64_t left_byt
 /* Gets new memory for a request that the cache cannot serve. WO_E_LIMIT: out of memory after all retries. */
 enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request);
 
+/* ---- allocator_idle.c ---- */
+
+/* Lists a free block that can go back to the device. / Takes it off the list. Both for blocks with prev, next, range and size as
+ * they stay while it is free. */
+void wo__idle_add(struct wo_allocator *a, uint32_t block);
+void wo__idle_remove(struct wo_allocator *a, uint32_t block);
+
+/* Writes the blocks of one kind into a->going, in the order in which torch meets them: by stream, then by size and tie. Only
+ * those that were freed at `calls_most` calls of the bin or earlier. wo__idle_list appends to what is there; WO_E_NOMEM. */
+enum wo_status wo__idle_list(struct wo_allocator *a, const struct wo__bin *bin, enum wo__idle_kind kind, uint64_t calls_most);
+void wo__idle_sort(struct wo_allocator *a);
+
+/* Notes that a private pool may have something to release. */
+void wo__suspect(struct wo_allocator *a, uint32_t pool);
+
 /* ---- allocator_release.c ---- */
 
 /* Frees cached segments that were unused for long, if the part of the memory limit that is in use is above the threshold.
@@ -331,6 +381,28 @@ enum wo_status wo__range_add(struct wo_allocator *a, uint32_t shelf, uint64_t ad
                              uint32_t *ret_block);
 uint64_t wo__handle_bytes(const struct wo_allocator *a, const struct wo__shelf *shelf);
 uint64_t wo__range_bytes(const struct wo_allocator *a, uint64_t handle_bytes);
+
+/* ---- allocator_runs.c ---- */
+
+/* Finds the runs again after blocks of [the address of `first`, end) have become open or closed, mapped or unmapped. Both are
+ * borders of blocks of one range. Each run holds an unmapped block, so that the storage suffices (wo__reserve_blocks). */
+void wo__runs_update(struct wo_allocator *a, uint32_t first, uint64_t end);
+
+/* The same for a block that was handed out or put back, with the free rest behind it if there is one. */
+void wo__runs_note(struct wo_allocator *a, uint32_t block);
+
+/* A block that requests can have: free, or not yet mapped. */
+static inline bool wo__is_open(const struct wo_allocator *a, uint32_t id) {
+  if (id == WO__NONE) return false;
+  const struct wo__block *const block = wo__block(a, id);
+  return block->state == WO__FREE || block->state == WO__UNMAPPED;
+}
+
+static inline bool wo__is_unmapped(const struct wo_allocator *a, uint32_t id) {
+  return id != WO__NONE && wo__block(a, id)->state == WO__UNMAPPED;
+}
+
+/* ---- allocator_expandable.c, mapping ---- */
 
 /* Turns the first size_bytes of an unmapped block into a free block, without calling the device and without merging; the rest
  * stays unmapped. Room must have been made. */

@@ -48,13 +48,23 @@ static bool shorten_guess(struct wo_allocator *a, uint32_t chain, uint64_t addre
   struct wo__block *const block = wo__block(a, last);
   struct wo__range *const range = &a->ranges.items[block->range];
   if (!range->is_guess || block->state != WO__UNMAPPED || block->prev == WO__NONE || block->address > address) return false;
+  const uint64_t end = block->address + block->size_bytes;
   const uint64_t kept_bytes = (address - block->address) / range->handle_bytes * range->handle_bytes;
   range->size_bytes -= block->size_bytes - kept_bytes;
   block->size_bytes = kept_bytes;
-  if (kept_bytes > 0) return true;
+  if (kept_bytes > 0) {
+    wo__runs_update(a, last, end);
+    return true;
+  }
   wo_block_order_erase(&wo__shelf(a, block->shelf)->unmapped, wo__address_key(block->address));
-  wo__block(a, block->prev)->next = WO__NONE;
+  const uint32_t prev = block->prev;
+  const bool is_free = wo__block(a, prev)->state == WO__FREE;
+  /* The block before it may be a whole range now. */
+  if (is_free) wo__idle_remove(a, prev);
+  wo__block(a, prev)->next = WO__NONE;
   wo__block_drop(a, last);
+  if (is_free) wo__idle_add(a, prev);
+  wo__runs_update(a, prev, end);
   return true;
 }
 
@@ -208,6 +218,7 @@ enum wo_status wo_allocator_place(struct wo_allocator *a, const struct wo_alloca
   if (pool != 0 && a->pools.items[pool].use_count == 0) a->pools.items[pool].use_count = 1;
   count_segment(a, wo__shelf(a, shelf), segment);
   place_blocks(a, id, blocks, count, ret_blocks);
+  if (segment->is_expandable) wo__runs_update(a, id, segment->address + segment->size_bytes);
   return WO_OK;
 }
 

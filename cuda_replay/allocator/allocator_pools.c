@@ -16,12 +16,20 @@ static uint32_t pool_of_id(const struct wo_allocator *a, struct wo_pool_id id) {
   return WO__NONE;
 }
 
+static struct wo__bin empty_bin(void) {
+  struct wo__bin bin = {.recent = WO__NONE};
+  for (int kind = 0; kind < WO__IDLE_KINDS_; kind++) bin.idle[kind] = (struct wo__idle){.oldest = WO__NONE, .newest = WO__NONE};
+  return bin;
+}
+
 enum wo_status wo__pool_find(struct wo_allocator *a, struct wo_pool_id id, uint32_t *ret_pool) {
   *ret_pool = pool_of_id(a, id);
   if (*ret_pool != WO__NONE) return WO_OK;
   if (!WO_VEC_RESERVE(&a->pools, 1, WO__NONE)) return WO_E_NOMEM;
+  /* Each pool has a place among the suspects. */
+  if (!WO_VEC_RESERVE(&a->suspects, a->pools.count + 1 - a->suspects.count, WO__NONE)) return WO_E_NOMEM;
   *ret_pool = (uint32_t)a->pools.count;
-  a->pools.items[a->pools.count++] = (struct wo__pool){.id = id, .large.recent = WO__NONE, .small.recent = WO__NONE};
+  a->pools.items[a->pools.count++] = (struct wo__pool){.id = id, .large = empty_bin(), .small = empty_bin()};
   return WO_OK;
 }
 
@@ -86,7 +94,7 @@ enum wo_status wo_allocator_pool_release(struct wo_allocator *a, struct wo_pool_
   if (pool == WO__NONE || pool == 0 || a->pools.items[pool].use_count == 0) {
     return wo__refuse(a, "the release of a pool that nobody uses");
   }
-  a->pools.items[pool].use_count--;
+  if (--a->pools.items[pool].use_count == 0) wo__suspect(a, pool);
   return WO_OK;
 }
 
@@ -151,8 +159,9 @@ enum wo_status wo__reserve_blocks(struct wo_allocator *a, uint32_t shelf, size_t
   struct wo__shelf *const s = wo__shelf(a, shelf);
   if (!reserve_numbers(a, more)) return WO_E_NOMEM;
   if (!wo_block_order_reserve(&s->free, s->block_count + more)) return WO_E_NOMEM;
-  if (s->unmapped.room > 0 && !wo_block_order_reserve(&s->unmapped, s->block_count + more)) return WO_E_NOMEM;
-  return WO_OK;
+  if (s->unmapped.room == 0) return WO_OK;
+  if (!wo_block_order_reserve(&s->unmapped, s->block_count + more)) return WO_E_NOMEM;
+  return wo_room_tree_reserve(&s->runs, s->unmapped.count + more) ? WO_OK : WO_E_NOMEM;
 }
 
 uint32_t wo__block_new(struct wo_allocator *a, uint32_t shelf, uint64_t address, uint64_t size_bytes, enum wo__state state) {
@@ -215,6 +224,7 @@ void wo__pending_remove(struct wo_allocator *a, uint32_t id) {
   } else {
     wo__block(a, block->newer)->older = block->older;
   }
+  if (a->waiting_from == id) a->waiting_from = block->newer;
   if (block->waits_for_capture) a->waiting_count--;
   block->waits_for_capture = false;
 }
@@ -233,8 +243,9 @@ void wo__uses_drop(struct wo_allocator *a, struct wo__block *block, bool only_in
   }
 }
 
+/* Each pending block is visited once: those that are newer than the first waiting one were freed after the last settling. */
 void wo__settle_waiting(struct wo_allocator *a) {
-  for (uint32_t id = a->oldest_pending; id != WO__NONE && a->waiting_count > 0;) {
+  for (uint32_t id = a->waiting_from; id != WO__NONE && a->waiting_count > 0; a->steps++) {
     struct wo__block *const block = wo__block(a, id);
     const uint32_t newer = block->newer;
     if (block->waits_for_capture) {

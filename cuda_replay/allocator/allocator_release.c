@@ -1,4 +1,7 @@
 /* Gives memory back to the device: garbage collection, release of oversize blocks, emptying the cache. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "cuda_replay/allocator/allocator_internal.h"
 
 /* cudaFree of a free block that is a whole segment. */
@@ -18,6 +21,7 @@ static enum wo_status release_block(struct wo_allocator *a, uint32_t id) {
   const enum wo_status status = a->device.segment_free(a->device.state, block.address, block.size_bytes);
   if (status != WO_OK) return wo__device_failed(a, status);
   a->pools.items[shelf->pool].segment_count--;
+  wo__suspect(a, shelf->pool);
   wo__fall(a->stats.segment, shelf, 1);
   wo__fall(a->stats.reserved_bytes, shelf, block.size_bytes);
   if (block.size_bytes >= a->settings.max_split_bytes) wo__fall_one(&a->stats.oversize_segments, 1);
@@ -25,26 +29,6 @@ static enum wo_status release_block(struct wo_allocator *a, uint32_t id) {
   wo_block_order_erase(&a->chains, wo__address_key(block.address));
   wo__block_drop(a, id);
   return WO_OK;
-}
-
-/* ---- Walking the free blocks of a bin, by stream and then by size and address ---- */
-
-struct walk {
-  const struct wo__bin *bin;
-  size_t shelf;             /* index in the bin */
-  struct wo_block_key last; /* of the last block on that shelf */
-};
-
-/* The next free block, also if the one before is gone; WO_ORDER_NONE at the end. */
-static uint32_t walk_next(const struct wo_allocator *a, struct walk *walk) {
-  for (; walk->shelf < walk->bin->shelves.count; walk->shelf++, walk->last = (struct wo_block_key){0}) {
-    const struct wo__shelf *const shelf = wo__shelf(a, walk->bin->shelves.items[walk->shelf]);
-    const uint32_t id = wo_block_order_above(&shelf->free, walk->last);
-    if (id == WO_ORDER_NONE) continue;
-    walk->last = wo__key(wo__block(a, id));
-    return id;
-  }
-  return WO_ORDER_NONE;
 }
 
 /* ---- Garbage collection ---- */
@@ -60,34 +44,48 @@ static uint64_t age(const struct wo_allocator *a, const struct wo__block *block)
   return a->pools.items[0].large.call_count - block->calls_at_free;
 }
 
+/* Ranges count, even where they cannot be released. */
 static struct garbage count_garbage(const struct wo_allocator *a) {
+  const struct wo__bin *const bin = &a->pools.items[0].large;
   struct garbage garbage = {0};
-  struct walk walk = {.bin = &a->pools.items[0].large};
-  for (uint32_t id = walk_next(a, &walk); id != WO_ORDER_NONE; id = walk_next(a, &walk)) {
-    const struct wo__block *const block = wo__block(a, id);
-    if (wo__is_split(block)) continue;
-    garbage.age_sum += age(a, block);
-    garbage.block_count++;
+  for (enum wo__idle_kind kind = WO__IDLE_SEGMENT; kind <= WO__IDLE_RANGE; kind++) {
+    garbage.block_count += bin->idle[kind].count;
+    garbage.age_sum += bin->idle[kind].count * bin->call_count - bin->idle[kind].calls_at_free;
   }
   return garbage;
+}
+
+/* The most calls at its free that a block of at least the mean age has: the oldest blocks are at the front of the lists. False
+ * when no block is that old. */
+static bool find_calls_most(const struct wo_allocator *a, double mean_age, uint64_t *ret_calls_most) {
+  const uint64_t calls = a->pools.items[0].large.call_count;
+  if ((double)calls < mean_age) return false;
+  uint64_t youngest = (uint64_t)mean_age;
+  if ((double)youngest < mean_age) youngest++;
+  *ret_calls_most = calls - youngest;
+  return true;
 }
 
 /* Releases all blocks of at least the mean age. *ret_has_freed: whether there were any. */
 static enum wo_status collect_pass(struct wo_allocator *a, struct garbage *garbage, bool *ret_has_freed) {
   const double mean_age = (double)garbage->age_sum / (double)garbage->block_count;
-  const bool skips_expandable = wo_torch_has(a->torch, WO_TORCH_RELEASE_SKIPS_EXPANDABLE);
-  struct walk walk = {.bin = &a->pools.items[0].large};
+  const struct wo__bin *const bin = &a->pools.items[0].large;
+  uint64_t calls_most = 0;
   *ret_has_freed = false;
-  for (uint32_t id = walk_next(a, &walk); id != WO_ORDER_NONE; id = walk_next(a, &walk)) {
-    const struct wo__block *const block = wo__block(a, id);
-    const uint64_t block_age = age(a, block);
-    if (wo__is_split(block) || (block->range != WO__NONE && skips_expandable)) continue;
-    if ((double)block_age < mean_age) continue;
+  if (!find_calls_most(a, mean_age, &calls_most)) return WO_OK;
+  a->going.count = 0;
+  enum wo_status status = wo__idle_list(a, bin, WO__IDLE_SEGMENT, calls_most);
+  const bool skips_expandable = wo_torch_has(a->torch, WO_TORCH_RELEASE_SKIPS_EXPANDABLE);
+  if (status == WO_OK && !skips_expandable) status = wo__idle_list(a, bin, WO__IDLE_RANGE, calls_most);
+  if (status != WO_OK) return status;
+  wo__idle_sort(a);
+  for (size_t i = 0; i < a->going.count; i++) {
+    const struct wo__block *const block = wo__block(a, a->going.items[i].block);
     *ret_has_freed = true;
     garbage->reclaimed_bytes += block->size_bytes;
-    garbage->age_sum -= block_age;
+    garbage->age_sum -= age(a, block);
     garbage->block_count--;
-    const enum wo_status status = release_block(a, id);
+    status = release_block(a, a->going.items[i].block);
     if (status != WO_OK) return status;
   }
   return WO_OK;
@@ -113,10 +111,13 @@ static enum wo_status release_downwards(struct wo_allocator *a, const struct wo_
                                         bool *ret_is_enough) {
   const bool skips_expandable = wo_torch_has(a->torch, WO_TORCH_RELEASE_SKIPS_EXPANDABLE);
   uint64_t released_bytes = 0;
+  *ret_is_enough = false;
+  if (skips_expandable && shelf->segment_free_count == 0) return WO_OK;
   for (struct wo_block_key at = key; released_bytes < key.size_bytes;) {
     const uint32_t id = wo_block_order_below(&shelf->free, at);
     if (id == WO_ORDER_NONE || wo__block(a, id)->size_bytes < a->settings.max_split_bytes) break;
     at = wo__key(wo__block(a, id));
+    a->steps++;
     if (wo__block(a, id)->range != WO__NONE && skips_expandable) continue;
     released_bytes += at.size_bytes;
     const enum wo_status status = release_block(a, id);
@@ -143,23 +144,27 @@ enum wo_status wo__release_oversize(struct wo_allocator *a, const struct wo__req
 
 /* ---- Everything ---- */
 
-/* Whole segments first, then the ranges. The parts that unmapping leaves are free and hold no whole handle, so that visiting them
- * again does nothing. */
-static enum wo_status release_bin(struct wo_allocator *a, const struct wo__bin *bin) {
-  struct walk walk = {.bin = bin};
-  for (uint32_t id = walk_next(a, &walk); id != WO_ORDER_NONE; id = walk_next(a, &walk)) {
-    const struct wo__block *const block = wo__block(a, id);
-    if (block->range != WO__NONE || wo__is_split(block)) continue;
-    const enum wo_status status = release_block(a, id);
+/* Releases the idle segments of a bin, or unmaps the idle ranges and parts of ranges. */
+static enum wo_status release_idle(struct wo_allocator *a, const struct wo__bin *bin, enum wo__idle_kind first,
+                                   enum wo__idle_kind last) {
+  a->going.count = 0;
+  for (enum wo__idle_kind kind = first; kind <= last; kind++) {
+    const enum wo_status status = wo__idle_list(a, bin, kind, UINT64_MAX);
     if (status != WO_OK) return status;
   }
-  walk = (struct walk){.bin = bin};
-  for (uint32_t id = walk_next(a, &walk); id != WO_ORDER_NONE; id = walk_next(a, &walk)) {
-    if (wo__block(a, id)->range == WO__NONE) continue;
-    const enum wo_status status = wo__unmap(a, id);
+  wo__idle_sort(a);
+  for (size_t i = 0; i < a->going.count; i++) {
+    const uint32_t id = a->going.items[i].block;
+    const enum wo_status status = first == WO__IDLE_SEGMENT ? release_block(a, id) : wo__unmap(a, id);
     if (status != WO_OK) return status;
   }
   return WO_OK;
+}
+
+/* Whole segments first, then the ranges. The parts that unmapping leaves are free and hold no whole handle. */
+static enum wo_status release_bin(struct wo_allocator *a, const struct wo__bin *bin) {
+  const enum wo_status status = release_idle(a, bin, WO__IDLE_SEGMENT, WO__IDLE_SEGMENT);
+  return status == WO_OK ? release_idle(a, bin, WO__IDLE_RANGE, WO__IDLE_PART) : status;
 }
 
 static bool has_blocks(const struct wo_allocator *a, const struct wo__bin *bin) {
@@ -179,6 +184,29 @@ static enum wo_status release_private(struct wo_allocator *a, uint32_t pool) {
   return wo__refuse(a, "torch forgets a private pool here that still holds memory: it miscounts expandable segments");
 }
 
+static int compare_pools(const void *a, const void *b) {
+  const uint32_t left = *(const uint32_t *)a;
+  const uint32_t right = *(const uint32_t *)b;
+  return (left > right) - (left < right);
+}
+
+/* Releases the private pools without users, in the order in which they were made; those that have nothing to release need no
+ * visit. A pool with users is listed again when it has lost them. */
+static enum wo_status release_suspects(struct wo_allocator *a) {
+  enum wo_status status = WO_OK;
+  size_t done = 0;
+  if (a->suspects.count > 1) qsort(a->suspects.items, a->suspects.count, sizeof *a->suspects.items, compare_pools);
+  for (; done < a->suspects.count; done++, a->steps++) {
+    struct wo__pool *const pool = &a->pools.items[a->suspects.items[done]];
+    if (!pool->is_gone && pool->use_count == 0) status = release_private(a, a->suspects.items[done]);
+    if (status != WO_OK) break;
+    pool->is_suspect = false;
+  }
+  a->suspects.count -= done;
+  if (done > 0) memmove(a->suspects.items, a->suspects.items + done, a->suspects.count * sizeof *a->suspects.items);
+  return status;
+}
+
 /* Waits for all streams first, so that nothing is pending any more. */
 static enum wo_status release_default(struct wo_allocator *a) {
   a->stats.num_sync_all_streams++;
@@ -196,8 +224,5 @@ enum wo_status wo__release_cached(struct wo_allocator *a, bool in_capture) {
     a->stats.num_sync_all_streams++;
     return wo__refuse(a, "this version of torch fails with an internal error here: the cache is emptied during a capture");
   }
-  for (uint32_t i = 1; i < a->pools.count && status == WO_OK; i++) {
-    if (!a->pools.items[i].is_gone && a->pools.items[i].use_count == 0) status = release_private(a, i);
-  }
-  return status;
+  return status == WO_OK ? release_suspects(a) : status;
 }

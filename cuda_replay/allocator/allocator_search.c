@@ -27,13 +27,23 @@ void wo__free_insert(struct wo_allocator *a, uint32_t id) {
   struct wo__shelf *const shelf = wo__shelf(a, block->shelf);
   block->state = WO__FREE;
   block->calls_at_free = wo__bin(a, shelf)->call_count;
+  if (block->range == WO__NONE) shelf->segment_free_count++;
   wo_block_order_insert(&shelf->free, wo__key(block), id);
+  wo__idle_add(a, id);
+}
+
+/* What else to do when a block leaves the free order. */
+static void note_not_free(struct wo_allocator *a, uint32_t id) {
+  const struct wo__block *const block = wo__block(a, id);
+  if (block->range == WO__NONE) wo__shelf(a, block->shelf)->segment_free_count--;
+  wo__idle_remove(a, id);
 }
 
 void wo__free_erase(struct wo_allocator *a, uint32_t id) {
   const struct wo__block *const block = wo__block(a, id);
   assert(block->state == WO__FREE);
   wo_block_order_erase(&wo__shelf(a, block->shelf)->free, wo__key(block));
+  note_not_free(a, id);
 }
 
 /* The number of the right block can be reused at once: no caller knows the number of a block that is not handed out. */
@@ -79,16 +89,18 @@ static uint32_t next_free(const struct wo_allocator *a, const struct wo__shelf *
 
 /* If the best fit is an expandable block, the search goes on while the next block has a smaller reach; if expandable segments
  * were turned off meanwhile, it goes on to the first block that is not expandable. */
-static uint32_t choose_expandable(const struct wo_allocator *a, const struct wo__shelf *shelf, uint32_t id) {
+static uint32_t choose_expandable(struct wo_allocator *a, const struct wo__shelf *shelf, uint32_t id) {
   uint32_t next = next_free(a, shelf, id);
   if (!a->settings.expandable_segments) {
-    while (next != WO_ORDER_NONE && wo__block(a, next)->range != WO__NONE) next = next_free(a, shelf, next);
+    if (shelf->segment_free_count == 0) return WO_ORDER_NONE;
+    for (; next != WO_ORDER_NONE && wo__block(a, next)->range != WO__NONE; a->steps++) next = next_free(a, shelf, next);
     return next;
   }
   while (next != WO_ORDER_NONE && wo__block(a, id)->range != WO__NONE &&
          reach(a, wo__block(a, next)) < reach(a, wo__block(a, id))) {
     id = next;
     next = next_free(a, shelf, id);
+    a->steps++;
   }
   return id;
 }
@@ -115,6 +127,7 @@ bool wo__take_free_block(struct wo_allocator *a, struct wo__request *request) {
   request->block = id;
   if (id == best) {
     wo_block_order_take(&shelf->free, place);
+    note_not_free(a, id);
   } else {
     wo__free_erase(a, id);
   }
@@ -173,6 +186,7 @@ uint32_t wo__hand_out(struct wo_allocator *a, const struct wo__request *request)
   }
   struct wo__block *const block = wo__block(a, request->block);
   block->state = WO__ALLOCATED;
+  if (block->range != WO__NONE) wo__runs_note(a, request->block);
   block->requested_bytes = request->requested_bytes;
   wo__emit(a, WO_ACTION_ALLOC, block->address, block->requested_bytes, shelf);
   count_handed_out(a, shelf, block);
@@ -219,7 +233,9 @@ void wo__put_back(struct wo_allocator *a, uint32_t id) {
     inactive_count++;
     inactive_bytes += (int64_t)block->size_bytes;
   }
-  if (block->range == WO__NONE) {
+  if (block->range != WO__NONE) {
+    wo__runs_note(a, id);
+  } else {
     shift(a->stats.inactive_split, shelf, inactive_count);
     shift(a->stats.inactive_split_bytes, shelf, inactive_bytes);
   }

@@ -1,7 +1,7 @@
 /* Stretches of addresses that are in use, and the gaps between them.
  *
- * A sorted list cut into leaves of a few stretches. Each leaf stores the widest gap before one of its stretches, so that the
- * search for a gap skips leaves that cannot have one. One list is used by one thread. */
+ * A tree of the stretches that knows the widest gap before one of them, so that the search for a gap visits few. One list is used
+ * by one thread. */
 #ifndef WO_STRETCHES_H
 #define WO_STRETCHES_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "parsers/base/vec.h"
+#include "cuda_replay/collections/room_tree.h"
 
 /* The addresses [start, end). */
 struct wo_stretch {
@@ -26,17 +26,12 @@ struct wo_gap_wish {
   uint64_t stride_bytes;
 };
 
-enum { WO_STRETCH_LEAF_MAX = 32 };
-
-struct wo_stretch_leaf {
-  uint64_t widest_bytes; /* of the gaps before its stretches; the first gap reaches back to the leaf before */
-  size_t count;
-  struct wo_stretch items[WO_STRETCH_LEAF_MAX];
-};
-
-/* Empty when all is 0. Members and leaves are for stretches.c. */
+/* Empty when all is 0. The trees are for stretches.c; each has a room for every stretch: its start, the bytes of the gap before
+ * it, and its end as the value. */
 struct wo_stretches {
-  WO_VEC(struct wo_stretch_leaf *) leaves; /* by address; none is empty */
+  struct wo_room_tree gaps;
+  struct wo_room_tree strided; /* the same, but a gap counts from the first multiple of stride_bytes */
+  uint64_t stride_bytes; /* set while the list is empty: a stride of wishes for which many gaps would be tried; 0 for none */
 };
 
 /* Adds a stretch, which must not be empty and must not overlap another. False when memory is out: nothing has changed. */
@@ -53,7 +48,7 @@ bool wo_stretches_above(const struct wo_stretches *list, uint64_t address, struc
 uint64_t wo_stretches_lowest_gap(const struct wo_stretches *list, const struct wo_gap_wish *wish);
 uint64_t wo_stretches_highest_gap(const struct wo_stretches *list, const struct wo_gap_wish *wish);
 
-/* Releases what the list owns and makes it empty. */
+/* Releases what the list owns and makes it empty; the stride stays. */
 void wo_stretches_done(struct wo_stretches *list);
 
 #endif

@@ -127,6 +127,7 @@ static const struct wo_option options[] = {
 
 const struct wo_command wo_command_replay = {
     .name = "replay",
+    .needs_more = "on|plot",
     .summary = "run a recording of PyTorch's memory again, as it was or changed",
     .usage = "replay [OPTION...] TRACE...",
     .about = "Runs what a program asked of PyTorch's memory allocator again, on an exact model\n"

@@ -495,6 +495,8 @@ static void put_gpu(struct writer *w, cJSON *root) {
   wo_json_put_text(&w->json, object, "uuid", wo_view_of(info->uuid));
   wo_json_put_count(&w->json, object, "ordinal", (uint64_t)gpu->ordinal);
   wo_json_put_text(&w->json, object, "visible_devices", w->report->visible_devices);
+  wo_json_put_text(&w->json, object, "cuda_library", gpu->libraries.cuda);
+  wo_json_put_text(&w->json, object, "nvml_library", gpu->libraries.nvml);
   wo_json_put_count(&w->json, object, "total_bytes", info->total_bytes);
   wo_json_put_count(&w->json, object, "cap_bytes", info->cap_bytes);
   wo_json_put_count(&w->json, object, "reserve_bytes", gpu->reserve_bytes);

@@ -14,6 +14,7 @@ static void write_card(struct wo_replay_writer *w) {
   wo_text_add(&w->line, ": %s for the allocator of %s free, reserve %s%s", WO_BYTES_TEXT(gpu->info.cap_bytes),
               WO_BYTES_TEXT(gpu->info.free_before_bytes), WO_BYTES_TEXT(gpu->reserve_bytes), froms[gpu->reserve_from]);
   wo__replay_put(w, 2, 4);
+  if (wo_gpu_add_libraries(&gpu->libraries, &w->line)) wo__replay_put(w, 4, 6);
 }
 
 /* The result on the card, in the card's own figures. */

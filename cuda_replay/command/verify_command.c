@@ -111,6 +111,7 @@ static const struct wo_option options[] = {
 
 const struct wo_command wo_command_verify = {
     .name = "verify",
+    .needs_more = "on|write",
     .summary = "diagnose a failed job and prove which of the proposed fixes fits",
     .usage = "verify [OPTION...] LOG... [--trace TRACE...]",
     .about = "Diagnoses a failed job and replays each proposed fix at the job's own capacity:\n"

@@ -184,6 +184,7 @@ struct wo_device_model *wo_device_model_new(const struct wo_device_model_options
   if (model == NULL) return NULL;
   model->options = *options;
   model->message = "";
+  model->taken.stride_bytes = LARGE_STRIDE_BYTES;
   model->random = (options->seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
   if (model->random == 0) model->random = 1;
   if (model->options.page_bytes == 0) model->options.page_bytes = PAGE_DEFAULT_BYTES;

@@ -185,8 +185,11 @@ enum wo_status wo_verify_confirm(struct wo_verify *verify, struct wo_err *err) {
   struct confirmer confirmer = {.verify = verify};
   struct wo_verify_gpu *const gpu = &verify->gpu;
   const double begin = wo_hooks_seconds_now(asked->hooks);
-  *gpu = (struct wo_verify_gpu){
-      .is_asked = true, .ordinal = asked->ordinal, .touches = asked->touches, .has_seconds = verify->asked.has_times};
+  *gpu = (struct wo_verify_gpu){.is_asked = true,
+                                .ordinal = asked->ordinal,
+                                .touches = asked->touches,
+                                .has_seconds = verify->asked.has_times,
+                                .libraries = wo_gpu_libraries_of(asked->hooks)};
   if (asked->hooks && asked->hooks->visible_devices) gpu->visible_devices = wo_view_of(asked->hooks->visible_devices);
   if (!is_anything_to_run(verify)) return WO_OK;
   gpu->model_row = verify->chosen;

@@ -37,6 +37,7 @@ struct wo_verify_gpu {
   bool is_asked;
   int ordinal;                    /* as the driver counts, by CUDA_VISIBLE_DEVICES: */
   struct wo_view visible_devices; /* borrowed; empty when not set */
+  struct wo_gpu_libraries libraries;
   bool is_found;                  /* the card was examined and has room: the following members are known */
   struct wo_device_gpu_info card; /* as of the last run */
   uint64_t reserve_bytes;         /* that had to stay free beside the capacity */

@@ -98,6 +98,8 @@ static void put_gpu(struct writer *w, cJSON *root) {
   if (!gpu->is_asked) return;
   wo_json_put_count(&w->json, object, "ordinal", (uint64_t)gpu->ordinal);
   wo_json_put_text(&w->json, object, "visible_devices", gpu->visible_devices);
+  wo_json_put_text(&w->json, object, "cuda_library", gpu->libraries.cuda);
+  wo_json_put_text(&w->json, object, "nvml_library", gpu->libraries.nvml);
   wo_json_put_text(&w->json, object, "name", wo_view_of(gpu->card.name));
   wo_json_put_text(&w->json, object, "uuid", wo_view_of(gpu->card.uuid));
   wo_json_put_text(&w->json, object, "driver", wo_view_of(gpu->is_found ? wo_gpu_driver_text(&gpu->card, driver) : ""));

@@ -292,9 +292,10 @@ static void add_gpu(struct writer *w) {
     wo_text_add(&w->line, "GPU %d: nothing was run, since nothing is left to confirm", gpu->ordinal);
     end_line(w, 0);
   }
+  if (gpu->is_found) add_card(gpu, &w->line);
+  if (gpu->is_found) end_line(w, 0);
+  if (gpu->is_asked && wo_gpu_add_libraries(&gpu->libraries, &w->line)) end_line(w, gpu->is_found ? 2 : 0);
   if (!gpu->is_found) return;
-  add_card(gpu, &w->line);
-  end_line(w, 0);
   add_runs(verify, NULL, &w->line);
   end_line(w, 2);
   for (size_t i = 0; i < verify->row_count; i++) {

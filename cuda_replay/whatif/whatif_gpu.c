@@ -37,6 +37,11 @@ static const struct wo_replay_hooks *hooks_of(const struct wo_replay_hooks *hook
   return hooks ? hooks : &no_hooks;
 }
 
+struct wo_gpu_libraries wo_gpu_libraries_of(const struct wo_replay_hooks *hooks) {
+  const struct wo_replay_hooks *const known = hooks_of(hooks);
+  return (struct wo_gpu_libraries){wo_view_of(known->cuda_library), wo_view_of(known->nvml_library)};
+}
+
 static void guard(const struct wo_replay_hooks *hooks, bool is_on) {
   if (hooks->guard) hooks->guard(hooks->state, is_on);
 }
@@ -107,7 +112,8 @@ enum wo_status wo_replay_gpu_look(const struct wo_gpu_place *asked, const struct
                                   struct wo_err *err) {
   const struct wo_replay_hooks *const hooks = hooks_of(asked->hooks);
   assert(asked != NULL && capacity != NULL);
-  *ret_gpu = (struct wo_replay_gpu){.ordinal = asked->ordinal, .touches = asked->touches};
+  *ret_gpu = (struct wo_replay_gpu){
+      .ordinal = asked->ordinal, .touches = asked->touches, .libraries = wo_gpu_libraries_of(asked->hooks)};
   struct wo_gpu_session *const session = ret_gpu->session = calloc(1, sizeof *session);
   if (!session) return wo_err_nomem(err);
   choose_reserve(asked, recording, trace, ret_gpu);

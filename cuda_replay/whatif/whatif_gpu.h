@@ -29,9 +29,20 @@ struct wo_gpu_place {
 struct wo_gpu_session;
 struct wo_replay_hooks;
 
+/* The libraries that answer in place of the system's: their results are no card's, so every report names them. Borrowed; empty
+ * for the system's. */
+struct wo_gpu_libraries {
+  struct wo_view cuda;
+  struct wo_view nvml;
+};
+
+/* Those that the hooks name; NULL for none. */
+struct wo_gpu_libraries wo_gpu_libraries_of(const struct wo_replay_hooks *hooks);
+
 /* The result. */
 struct wo_replay_gpu {
   struct wo_gpu_session *session; /* owned: the libraries */
+  struct wo_gpu_libraries libraries;
   int ordinal;
   uint64_t reserve_bytes;
   enum wo_reserve_from reserve_from;

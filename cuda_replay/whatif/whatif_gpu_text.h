@@ -14,6 +14,10 @@ const char *wo_gpu_driver_text(const struct wo_device_gpu_info *info, char *buf)
  * not set. */
 void wo_gpu_add_card(const struct wo_device_gpu_info *info, int ordinal, struct wo_view visible_devices, struct wo_text *out);
 
+/* Adds "not a card's results: WHYOOM_CUDA_LIBRARY=PATH answers in place of the driver", or the like for NVML. False, and nothing
+ * is added, when both are the system's. */
+bool wo_gpu_add_libraries(const struct wo_gpu_libraries *libraries, struct wo_text *out);
+
 /* Adds "every request was served", or the first one that failed with its entry, if that is known. */
 void wo_gpu_add_request(const struct wo_replay_outcome *outcome, struct wo_text *out);
 

@@ -27,7 +27,7 @@ expect() {
 expect "budget completion explain help record replay rules verify version" whyoom ""
 expect "record replay" whyoom re
 expect "--sweep" whyoom replay --sw
-expect "--scale --set --sweep" whyoom replay --s
+expect "--sandbox --scale --set --sweep" whyoom replay --s
 expect "--recorded-at --reserve" whyoom verify job.err --re
 expect "gpu model" whyoom replay --on ""
 expect "gpu" whyoom verify --on = g

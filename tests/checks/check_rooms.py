@@ -43,6 +43,7 @@ ABILITIES = {
     "the exit": ({"exit", "_exit", "_Exit", "quick_exit", "abort"}, set()),
     "other programs": ({"system", "popen", "fork", "vfork", "posix_spawn", "execv", "execvp", "execve", "execl", "execlp"}, {"cuda_replay/record"}),
     "libraries at run time": ({"dlopen", "dlmopen"}, {"cuda_replay/device"}),
+    "the sandbox": ({"prctl", "syscall", "seccomp"}, {"parsers/base/command"}),
     "threads": ({"pthread_create", "thrd_create"}, set()),
     "the network": ({"socket", "connect", "bind", "listen", "getaddrinfo", "gethostbyname"}, set()),
     "files": ({"fopen", "freopen", "open", "openat", "opendir", "scandir", "mkstemp", "mkdtemp"},

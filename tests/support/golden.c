@@ -82,15 +82,24 @@ static bool check_result(const char *folder, const struct wo_process_result *res
 
 /* The file `env`. */
 struct variables {
-  const char *items[MOST_VARIABLES + 1];
+  const char *items[MOST_VARIABLES + 2];
   char texts[MOST_VARIABLES][PATH_BYTES];
+  char folder[PATH_BYTES]; /* where the loader finds the stand-ins; empty when none is named */
 };
+
+/* The stand-ins are named without their folder, which the loader gets to know in another way: reports show the name. */
+static void set_library(struct variables *variables, size_t at, struct wo_view name, const char *library) {
+  const char *const slash = strrchr(library, '/');
+  snprintf(variables->texts[at], PATH_BYTES, "%.*s%s", (int)name.len, name.ptr, slash + 1);
+  snprintf(variables->folder, PATH_BYTES, "LD_LIBRARY_PATH=%.*s", (int)(slash - library), library);
+}
 
 static void read_variables(const char *folder, struct variables *ret) {
   char path[PATH_BYTES];
   size_t len = 0;
   size_t count = 0;
   char *const text = wo_files_read(path_of(folder, "env", path), &len);
+  ret->folder[0] = '\0';
   struct wo_view rest = {text, text ? len : 0};
   while (rest.len > 0 && count < MOST_VARIABLES) {
     const struct wo_view line = wo_view_cut(&rest, '\n');
@@ -100,11 +109,15 @@ static void read_variables(const char *folder, struct variables *ret) {
     const char *const library = wo_view_is(value, "@cuda@")   ? WO_STAND_IN_CUDA
                                 : wo_view_is(value, "@nvml@") ? WO_STAND_IN_NVML
                                                               : NULL;
-    snprintf(ret->texts[count], PATH_BYTES, "%.*s%.*s", (int)(equal + 1), line.ptr,
-             library ? (int)strlen(library) : (int)value.len, library ? library : value.ptr);
+    if (library) {
+      set_library(ret, count, wo_view_sub(line, 0, equal + 1), library);
+    } else {
+      snprintf(ret->texts[count], PATH_BYTES, "%.*s", (int)line.len, line.ptr);
+    }
     ret->items[count] = ret->texts[count];
     count++;
   }
+  if (ret->folder[0] != '\0') ret->items[count++] = ret->folder;
   ret->items[count] = NULL;
   free(text);
 }

@@ -11,6 +11,18 @@ static bool read_no_color(void *target, const struct wo_option_value *value) {
   return true;
 }
 
+static bool read_sandbox(void *target, const struct wo_option_value *value) {
+  (void)value;
+  ((struct wo_call *)target)->sandbox = WO_SANDBOX_ON;
+  return true;
+}
+
+static bool read_no_sandbox(void *target, const struct wo_option_value *value) {
+  (void)value;
+  ((struct wo_call *)target)->sandbox = WO_SANDBOX_OFF;
+  return true;
+}
+
 /* In the order of the help text. */
 const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
     WO_OPTION("format", "text|json", "report for people (default) or for programs",
@@ -33,6 +45,11 @@ const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
     WO_OPTION("exit-zero", NULL, "exit with 0 where a failure was diagnosed", WO_TO_FLAG(struct wo_call, exit_zero)),
     WO_OPTION("no-prefilter", NULL, "match every line with every pattern (slow; for checking)",
               WO_TO_FLAG(struct wo_call, no_prefilter)),
+    WO_OPTION(
+        "sandbox", NULL,
+        "only read, or fail: write no file, run nothing, use no\nnetwork (default where possible); {no-sandbox} is off",
+        WO_TO_READER(read_sandbox), .about = "let the system keep whyoom to reading, or fail"),
+    WO_OPTION("no-sandbox", NULL, NULL, WO_TO_READER(read_no_sandbox), .about = "whyoom is not kept to reading"),
     WO_OPTION("help", NULL, "this text;  {version}  the version", .letter = 'h', WO_TO_FLAG(struct wo_call, wants_help),
               .about = "the help text of the command"),
     WO_OPTION("version", NULL, NULL, WO_TO_FLAG(struct wo_call, wants_version), .about = "the version"),

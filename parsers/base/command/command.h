@@ -26,9 +26,11 @@ struct wo_command {
   const char *about;               /* paragraphs before the options */
   const struct wo_option *options; /* that only this command has, or describes in its own way */
   size_t option_count;
-  const char *ending;   /* what the exit status says */
-  size_t help_column;   /* where the texts of options begin in the help text; 0: 23 */
-  bool becomes_program; /* words after the first one belong to another program, whatever they look like */
+  const char *ending;     /* what the exit status says */
+  size_t help_column;     /* where the texts of options begin in the help text; 0: 23 */
+  const char *needs_more; /* "on|plot": its options, and first words, that do more than read. NULL: the command itself does, so
+                             that it never runs in the sandbox (sandbox.h) */
+  bool becomes_program;   /* words after the first one belong to another program, whatever they look like */
 };
 
 struct wo_call;
@@ -46,6 +48,7 @@ struct wo_commands {
 };
 
 enum wo_format_out { WO_OUT_TEXT, WO_OUT_JSON };
+enum wo_sandbox { WO_SANDBOX_AUTO, WO_SANDBOX_ON, WO_SANDBOX_OFF };
 enum wo_color { WO_COLOR_AUTO, WO_COLOR_ALWAYS, WO_COLOR_NEVER };
 
 /* The limit on time. `start` begins a new span of seconds, at whose end *is_up is set. */
@@ -66,6 +69,7 @@ struct wo_call {
   struct wo_view output;    /* empty = stdout */
   struct wo_view rules_dir; /* empty = compiled-in rules only */
   size_t time_limit_s;      /* for reading one log; 0 = none */
+  enum wo_sandbox sandbox;
   bool exit_zero;
   bool is_verbose;
   bool no_prefilter;
@@ -85,7 +89,7 @@ struct wo_call {
 };
 
 /* The options that all commands take: the table of the first command, read into struct wo_call. */
-enum { WO_SHARED_OPTION_COUNT = 14 };
+enum { WO_SHARED_OPTION_COUNT = 16 };
 extern const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT];
 
 /* Reads argv, whose words are moved to its front. Options may be before, between and after the words, as GNU tools allow;

@@ -9,6 +9,8 @@ struct tally {
   size_t chain_count;
   size_t block_count;
   size_t free_count;
+  size_t segment_free_count; /* free blocks that are in no range */
+  size_t idle_count;         /* free blocks that can go back to the device */
   size_t unmapped_count;
   size_t pending_count;
   size_t waiting_count;
@@ -41,6 +43,16 @@ static void tally_held(const struct wo_allocator *a, const struct wo__shelf *she
   add(tally->stats.allocated_bytes, shelf, block->size_bytes);
 }
 
+/* Whether emptying the cache could give a part of a free block back. */
+static bool holds_idle_memory(const struct wo_allocator *a, const struct wo__block *block) {
+  if (block->range == WO__NONE) return !wo__is_split(block);
+  const struct wo__range *const range = &a->ranges.items[block->range];
+  const uint64_t end = block->address + block->size_bytes;
+  uint64_t handle = range->address;
+  while (handle < block->address) handle += range->handle_bytes;
+  return handle + range->handle_bytes <= end;
+}
+
 static void tally_block(const struct wo_allocator *a, const struct wo__shelf *shelf, const struct wo__block *block,
                         struct tally *tally) {
   tally->block_count++;
@@ -54,6 +66,8 @@ static void tally_block(const struct wo_allocator *a, const struct wo__shelf *sh
     return;
   }
   tally->free_count++;
+  tally->segment_free_count += block->range == WO__NONE;
+  tally->idle_count += holds_idle_memory(a, block);
   if (block->range != WO__NONE || !wo__is_split(block)) return;
   add(tally->stats.inactive_split, shelf, 1);
   add(tally->stats.inactive_split_bytes, shelf, block->size_bytes);
@@ -136,6 +150,7 @@ static const char *check_shelves(const struct wo_allocator *a, const struct tall
   size_t blocks = 0;
   size_t free_blocks = 0;
   size_t unmapped = 0;
+  size_t segment_free = 0;
   for (size_t i = 0; i < a->shelves.count; i++) {
     const struct wo__shelf *const shelf = &a->shelves.items[i];
     REQUIRE(wo_block_order_is_valid(&shelf->free), "an order of free blocks is out of order");
@@ -144,10 +159,90 @@ static const char *check_shelves(const struct wo_allocator *a, const struct tall
     blocks += shelf->block_count;
     free_blocks += shelf->free.count;
     unmapped += shelf->unmapped.count;
+    segment_free += shelf->segment_free_count;
   }
   REQUIRE(blocks == tally->block_count, "a shelf miscounts its blocks");
   REQUIRE(free_blocks == tally->free_count, "a free order holds a block that is not free");
+  REQUIRE(segment_free == tally->segment_free_count, "a shelf miscounts its free blocks of segments");
   REQUIRE(unmapped == tally->unmapped_count, "an unmapped order holds a block that is mapped");
+  return NULL;
+}
+
+/* One list of idle blocks; *count grows by them. */
+static const char *check_idle(const struct wo_allocator *a, const struct wo__bin *bin, int kind, size_t *count) {
+  const struct wo__idle *const idle = &bin->idle[kind];
+  struct wo__idle recount = {.newest = WO__NONE};
+  for (uint32_t id = idle->oldest; id != WO__NONE; id = wo__block(a, id)->newer) {
+    const struct wo__block *const block = wo__block(a, id);
+    REQUIRE(block->state == WO__FREE && block->idle_kind == kind, "an idle list holds a block that is not idle");
+    REQUIRE(wo__bin(a, wo__shelf(a, block->shelf)) == bin, "an idle block is in the list of another pool");
+    REQUIRE(block->older == recount.newest && recount.count <= a->blocks.count, "an idle list is broken");
+    const bool is_later = block->older == WO__NONE || wo__block(a, block->older)->calls_at_free <= block->calls_at_free;
+    REQUIRE(is_later, "an idle list is out of order");
+    REQUIRE((kind == WO__IDLE_SEGMENT) == (block->range == WO__NONE), "an idle block is in the wrong list");
+    REQUIRE((kind == WO__IDLE_PART) == wo__is_split(block), "a whole range is no part of one");
+    recount.newest = id;
+    recount.count++;
+    recount.calls_at_free += block->calls_at_free;
+  }
+  REQUIRE(idle->newest == recount.newest && idle->count == recount.count, "an idle list is wrong");
+  REQUIRE(idle->calls_at_free == recount.calls_at_free, "the ages of idle blocks are wrong");
+  *count += recount.count;
+  return NULL;
+}
+
+/* Counts the runs of a chain with an unmapped block, each of which must be in the tree of its shelf. */
+static const char *check_runs(const struct wo_allocator *a, uint32_t head, size_t *count) {
+  for (uint32_t id = head; id != WO__NONE; id = wo__block(a, id)->next) {
+    const uint32_t first = id;
+    uint64_t bytes = 0;
+    bool has_unmapped = false;
+    for (; wo__is_open(a, id); id = wo__block(a, id)->next) {
+      bytes += wo__block(a, id)->size_bytes;
+      has_unmapped |= wo__is_unmapped(a, id);
+    }
+    if (has_unmapped) {
+      struct wo_room room = {0};
+      const struct wo__block *const block = wo__block(a, first);
+      const bool is_known = wo_room_tree_below(&wo__shelf(a, block->shelf)->runs, block->address, &room);
+      REQUIRE(is_known && room.start == block->address && room.bytes == bytes && room.value == first, "a run is not known");
+      ++*count;
+    }
+    if (id == WO__NONE) break;
+  }
+  return NULL;
+}
+
+static const char *check_all_runs(const struct wo_allocator *a) {
+  size_t runs = 0;
+  size_t known = 0;
+  uint32_t id = wo_block_order_at_least(&a->chains, wo__address_key(0), NULL);
+  for (; id != WO_ORDER_NONE; id = wo_block_order_above(&a->chains, wo__address_key(wo__block(a, id)->address))) {
+    const char *const why = check_runs(a, id, &runs);
+    REQUIRE(why == NULL, why);
+  }
+  for (size_t i = 0; i < a->shelves.count; i++) known += a->shelves.items[i].runs.count;
+  REQUIRE(known == runs, "a run is known that is none");
+  return NULL;
+}
+
+static const char *check_pools(const struct wo_allocator *a, const struct tally *tally) {
+  size_t idle = 0;
+  size_t suspects = 0;
+  for (size_t i = 0; i < a->pools.count; i++) {
+    const struct wo__pool *const pool = &a->pools.items[i];
+    const size_t before = idle;
+    for (int kind = WO__IDLE_SEGMENT; kind < WO__IDLE_KINDS_; kind++) {
+      const char *why = check_idle(a, &pool->small, kind, &idle);
+      if (why == NULL) why = check_idle(a, &pool->large, kind, &idle);
+      REQUIRE(why == NULL, why);
+    }
+    const bool has_work = i > 0 && !pool->is_gone && pool->use_count == 0 && (idle > before || pool->segment_count == 0);
+    REQUIRE(!has_work || pool->is_suspect, "a pool that can be released is not listed");
+    suspects += pool->is_suspect;
+  }
+  REQUIRE(idle == tally->idle_count, "an idle block is in no list");
+  REQUIRE(suspects == a->suspects.count, "the list of pools that may be released is wrong");
   return NULL;
 }
 
@@ -201,6 +296,8 @@ bool wo_allocator_is_valid(const struct wo_allocator *a, const char **ret_why) {
   if (why == NULL) why = check_chains(a, &tally);
   if (why == NULL) why = check_shelves(a, &tally);
   if (why == NULL) why = check_lists(a, &tally);
+  if (why == NULL) why = check_pools(a, &tally);
+  if (why == NULL) why = check_all_runs(a);
   if (why == NULL) why = check_stats(a, &tally);
   if (ret_why != NULL) *ret_why = why;
   return why == NULL;

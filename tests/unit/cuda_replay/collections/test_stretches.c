@@ -22,22 +22,18 @@ static struct wo_stretch stretch_at(size_t place) {
   return (struct wo_stretch){(place + 1) * PLACE_BYTES, (place + 1 + lengths[place]) * PLACE_BYTES};
 }
 
-/* Whether stretches rise, no leaf is empty, and each knows the widest gap before one of its stretches. */
+/* Whether stretches rise, and the gap before each is known. */
 static bool is_valid(const struct wo_stretches *list) {
   uint64_t end = 0;
-  for (size_t i = 0; i < list->leaves.count; i++) {
-    const struct wo_stretch_leaf *const leaf = list->leaves.items[i];
-    uint64_t widest_bytes = 0;
-    if (leaf->count == 0 || leaf->count > WO_STRETCH_LEAF_MAX) return false;
-    for (size_t k = 0; k < leaf->count; k++) {
-      const struct wo_stretch stretch = leaf->items[k];
-      if (stretch.start < end || stretch.end <= stretch.start) return false;
-      if (stretch.start - end > widest_bytes) widest_bytes = stretch.start - end;
-      end = stretch.end;
-    }
-    if (leaf->widest_bytes != widest_bytes) return false;
+  size_t count = 0;
+  struct wo_room room = {0};
+  for (uint64_t from = 0; wo_room_tree_above(&list->gaps, from, &room); from = room.start + 1) {
+    if (room.start < end || room.value <= room.start || room.bytes != room.start - end) return false;
+    end = room.value;
+    count++;
   }
-  return true;
+  for (uint64_t from = 0; wo_room_tree_above(&list->strided, from, &room); from = room.start + 1) count--;
+  return list->gaps.count == (list->stride_bytes == 0 ? count : list->strided.count) && (list->stride_bytes == 0 || count == 0);
 }
 
 static uint64_t round_up(uint64_t value, uint64_t step) {
@@ -97,9 +93,8 @@ static uint64_t room_at(size_t place, uint64_t most) {
   return room;
 }
 
-static void agrees_with_an_array(void **state) {
-  (void)state;
-  struct wo_stretches list = {0};
+static void check_with_stride(uint64_t stride_bytes) {
+  struct wo_stretches list = {.stride_bytes = stride_bytes};
   uint64_t random = 42;
   memset(lengths, 0, sizeof lengths);
   for (int round = 0; round < ROUNDS; round++) {
@@ -119,7 +114,14 @@ static void agrees_with_an_array(void **state) {
     if (round % 16 == 0) assert_true(is_valid(&list));
   }
   wo_stretches_done(&list);
-  assert_int_equal(list.leaves.count, 0);
+  assert_int_equal(list.gaps.count, 0);
+}
+
+static void agrees_with_an_array(void **state) {
+  (void)state;
+  check_with_stride(0);
+  check_with_stride(PLACE_BYTES);
+  check_with_stride(4 * PLACE_BYTES);
 }
 
 /* The whole space, one stretch in it, one that begins before it and one that ends behind it. */
