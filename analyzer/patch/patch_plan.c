@@ -15,8 +15,9 @@ struct planner {
   struct wo_text *notes;
 };
 
+/* A path that is shown in another way than it was given would name another file. */
 static bool is_editable(const struct wo_job_input *input) {
-  return !input->is_compressed && !input->is_unreadable &&
+  return input->is_path_exact && !input->is_compressed && !input->is_unreadable &&
          (wo_view_is(input->format, "sbatch") || wo_view_is(input->format, "config"));
 }
 

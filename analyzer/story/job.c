@@ -74,6 +74,7 @@ static struct wo_job_input *add_input(struct wo_job *job, const char *path) {
   *row = (struct wo_job_input){.format = WO_VIEW("log")};
   char clean[512];
   row->path = wo_arena_copy(&job->arena, wo_clean_utf8(wo_view_of(path), clean, sizeof clean));
+  row->is_path_exact = wo_view_is(row->path, path);
   return row;
 }
 

@@ -40,11 +40,12 @@ const char *wo_outcome_text(enum wo_outcome outcome);
 
 /* One input of the job. */
 struct wo_job_input {
-  struct wo_view path;   /* as given; "<stdin>" for a pipe */
+  struct wo_view path;   /* as given, with what cannot be shown replaced; "<stdin>" for a pipe */
   struct wo_view format; /* log, sbatch, config, scontrol, dmon, ...: the names of the JSON report */
   uint64_t bytes;
   uint64_t lines;
   bool is_compressed;
+  bool is_path_exact; /* nothing of the path was replaced or cut: it names the file, and commands and patches may use it */
   bool is_unreadable; /* it could not be read, or not to its end; the note says why */
   bool is_recording;  /* allocations as PyTorch records them (snapshot, profiler): no log; `whyoom replay` reads it */
   struct wo_view notes[8];
