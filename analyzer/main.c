@@ -17,6 +17,7 @@
 #include "cuda_replay/command/replay_command.h"
 #include "cuda_replay/whatif/device_hooks.h"
 #include "cuda_replay/command/verify_command.h"
+#include "parsers/base/output/page.h"
 #include "parsers/base/units.h"
 
 /* ---- The terminal ---- */
@@ -181,6 +182,7 @@ static enum wo_exit prove(const struct wo_call *call, const struct wo_verify_arg
   if (args->is_patch && code != WO_EXIT_ERROR) code = run_patch(call, args->is_write, plan, &answer, code, &diff);
   const struct wo_view patch = {diff.ptr, diff.len};
   if (!is_json) wo_text_add_view(call->out, patch);
+  call->out->is_exact = !is_json && args->is_patch;
   if (is_json && text.len > 0) wo_verify_plan_json(plan, text, patch, call->out);
   if (proved.is_failed || diff.is_failed) call->out->is_failed = true;
   wo_text_done(&proved);
@@ -277,6 +279,8 @@ int main(int argc, char **argv) {
     code = run(&call);
     signal(SIGPIPE, SIG_IGN); /* not before: a command that is run would inherit it */
     if (out.is_failed || errors.is_failed) code = wo_command_fail_memory(&call);
+    wo_page_seal(&out, call.style.use_color);
+    wo_page_seal(&errors, call.style.use_color);
     print_errors(&errors);
     errors.len = 0;
     if (!write_out(&call)) code = WO_EXIT_ERROR;
