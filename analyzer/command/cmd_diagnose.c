@@ -15,6 +15,9 @@
 /* Logs of a folder that are listed when whyoom is called without arguments. */
 #define FOLDER_LOGS_MAX 256
 
+/* Columns of their names. */
+enum { NAME_COLUMNS = 28 };
+
 /* Reads one input; false when something of it could not be read. After a failure in the middle the job keeps the first part. */
 static bool read_path(struct wo_job *job, const char *path, struct wo_text *errors) {
   const bool is_stdin = strcmp(path, "-") == 0;
@@ -148,6 +151,14 @@ static size_t list_logs(char **names, size_t *ret_left) {
   return count;
 }
 
+/* The name in its column; names of files may hold anything. */
+static void write_name(struct wo_text *out, struct wo_view name) {
+  const size_t start = out->len;
+  wo_text_add_clean(out, name);
+  const size_t columns = out->is_failed ? 0 : wo_text_columns((struct wo_view){out->ptr + start, out->len - start});
+  if (columns < NAME_COLUMNS) wo_text_repeat(out, ' ', NAME_COLUMNS - columns);
+}
+
 /* One row: file, outcome, first finding. */
 static bool write_row(const struct wo_call *call, const struct wo_pack *pack, const char *name) {
   struct wo_job *job = NULL;
@@ -158,7 +169,8 @@ static bool write_row(const struct wo_call *call, const struct wo_pack *pack, co
   if (read_path(job, name, call->errors) && wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK) {
     const struct wo_view title =
         wo_report_tells_failure(report) ? report->findings[0].title : wo_view_of(wo_outcome_text(job->story.outcome));
-    wo_text_add(call->out, "%-28s %-14s %.*s\n", name, wo_outcome_name(job->story.outcome), WO_SHOWN(title));
+    write_name(call->out, wo_view_of(name));
+    wo_text_add(call->out, " %-14s %.*s\n", wo_outcome_name(job->story.outcome), WO_SHOWN(title));
     is_failed = wo_report_tells_failure(report);
   }
   wo_report_free(report);

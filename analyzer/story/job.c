@@ -234,6 +234,9 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
     status = wo_err_set(err, WO_E_KIND, "is not text: only its readable parts were read");
   }
   row->is_compressed = wo_input_is_compressed(input);
+  if (wo_input_tail_offset(input) > 0)
+    add_note(row, wo_arena_format(&job->arena, "plain text behind the compressed part, from byte %llu, was read too",
+                                  (unsigned long long)wo_input_tail_offset(input)));
   if (status != WO_OK) {
     row->is_unreadable = true;
     if (err) add_note(row, wo_arena_copy(&job->arena, wo_view_of(err->message)));

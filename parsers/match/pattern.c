@@ -566,20 +566,32 @@ static enum wo_status check_names(const pcre2_code *code, struct wo_err *err) {
   return WO_OK;
 }
 
-/* Checks one expression; an empty one is fine. Compiled by itself, with PCRE2's own memory and
- * without the set: the lint needs no state. The place is the offset in the expression. */
-static enum wo_status check_regex(struct wo_view regex, struct wo_err *err) {
-  if (regex.len == 0) return WO_OK;
+/* An expression compiled by itself, with PCRE2's own memory and without the set: the lint needs no state. NULL, and an error at
+ * the offset in the expression, if it is wrong. */
+static pcre2_code *compile_alone(struct wo_view regex, struct wo_err *err) {
   int error = 0;
   PCRE2_SIZE offset = 0;
   pcre2_code *const code = compile_regex(regex, NULL, &error, &offset);
-  if (code == NULL) {
-    PCRE2_UCHAR message[128] = {0};
-    pcre2_get_error_message(error, message, sizeof message);
-    const enum wo_status status = wo_err_set(err, WO_E_SYNTAX, "%s", (const char *)message);
-    wo_err_place(err, NULL, 0, 0, offset);
-    return status;
-  }
+  if (code != NULL) return code;
+  PCRE2_UCHAR message[128] = {0};
+  pcre2_get_error_message(error, message, sizeof message);
+  wo_err_set(err, WO_E_SYNTAX, "%s", (const char *)message);
+  wo_err_place(err, NULL, 0, 0, offset);
+  return NULL;
+}
+
+enum wo_status wo_pattern_check_regex(struct wo_view regex, struct wo_err *err) {
+  if (regex.len == 0) return WO_OK;
+  pcre2_code *const code = compile_alone(regex, err);
+  pcre2_code_free(code);
+  return code != NULL ? WO_OK : WO_E_SYNTAX;
+}
+
+/* Checks one expression and its names; an empty one is fine. */
+static enum wo_status check_regex(struct wo_view regex, struct wo_err *err) {
+  if (regex.len == 0) return WO_OK;
+  pcre2_code *const code = compile_alone(regex, err);
+  if (code == NULL) return WO_E_SYNTAX;
   const enum wo_status status = check_names(code, err);
   pcre2_code_free(code);
   return status;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -78,6 +79,28 @@ static void test_rules_list(void **state) {
 static void test_rules_check(void **state) {
   (void)state;
   check(RUN(NULL, "rules", "check"), 0, " 0 complaints", NULL);
+}
+
+/* A folder behind the verb is the one that is checked; a pack with a wrong expression is refused wherever it is read. */
+static void test_rules_in_a_folder(void **state) {
+  (void)state;
+  char rules[PATH_BYTES], file[PATH_BYTES + 16], place[PATH_BYTES + 80];
+  snprintf(rules, sizeof rules, "%s/rules", folder);
+  snprintf(file, sizeof file, "%s/site.json", rules);
+  snprintf(place, sizeof place, "%s:2:13: the regular expression does not compile", file);
+  assert_int_equal(mkdir(rules, 0700), 0);
+  assert_true(wo_files_write(file, WO_VIEW("{\"pattern\": \"site\", \"kind\": \"note\", \"literals\": [\"site error\"]}")));
+  check(RUN(NULL, "rules", "list", rules), 0, "site", NULL);
+  check(RUN(NULL, "rules", "check", rules), 1, "pattern site: no samples", NULL);
+  check(RUN(NULL, "rules", "test", rules), 0, " 0 failed", NULL);
+  check(RUN(NULL, "rules", "check", file), 2, NULL, "site.json");
+  check(RUN(NULL, "rules", "check", rules, "--rules", rules), 2, NULL, "one folder of rules");
+  check(RUN(NULL, "rules", "check", rules, rules), 2, NULL, "one folder of rules");
+  check(RUN(NULL, "rules", "show", "fragmentation", "unclear"), 2, NULL, "one id");
+  assert_true(wo_files_write(
+      file, WO_VIEW("{\"pattern\": \"site\", \"kind\": \"note\", \"literals\": [\"site error\"],\n \"regex\": \"(\"}")));
+  check(RUN(NULL, "rules", "check", rules), 2, NULL, place);
+  check(RUN(NULL, log_path, "--rules", rules), 2, NULL, place);
 }
 
 static void test_rules_test(void **state) {
@@ -412,6 +435,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rules_list),
       cmocka_unit_test(test_rules_check),
+      cmocka_unit_test(test_rules_in_a_folder),
       cmocka_unit_test(test_rules_test),
       cmocka_unit_test(test_rules_show),
       cmocka_unit_test(test_rules_of_a_folder),

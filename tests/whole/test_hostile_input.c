@@ -141,6 +141,27 @@ static void test_whole_gzip(void **state) {
   check_readable(path, 1);
 }
 
+/* A message behind the last gzip member is read, and a note says from where. */
+static void test_text_behind_gzip(void **state) {
+  (void)state;
+  char path[PATH_BYTES], content[4096];
+  gzFile gzip = gzopen(path_of("tail.err.gz", path), "wb");
+  assert_non_null(gzip);
+  gzputs(gzip, "a\n");
+  assert_int_equal(gzclose(gzip), Z_OK);
+  FILE *const file = fopen(path, "ab");
+  assert_non_null(file);
+  const long end = (fseek(file, 0, SEEK_END), ftell(file));
+  fputs(oom_line, file);
+  assert_int_equal(fclose(file), 0);
+  snprintf(content, sizeof content, "plain text behind the compressed part, from byte %ld, was read too", end);
+  struct wo_process_result result = diagnose(path, NULL);
+  assert_int_equal(result.exit_code, 1);
+  assert_int_equal(wo_process_count_lines(result.err), 1);
+  assert_true(is_diagnosed(&result) && wo_view_has(wo_view_of(result.err), content));
+  wo_process_done(&result);
+}
+
 static void test_truncated_gzip(void **state) {
   (void)state;
   char path[PATH_BYTES];
@@ -275,6 +296,7 @@ int main(void) {
       cmocka_unit_test(test_folder),
       cmocka_unit_test(test_link_loop),
       cmocka_unit_test(test_whole_gzip),
+      cmocka_unit_test(test_text_behind_gzip),
       cmocka_unit_test(test_truncated_gzip),
       cmocka_unit_test(test_gzip_bomb),
       cmocka_unit_test(test_empty_file),
