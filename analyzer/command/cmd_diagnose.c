@@ -18,6 +18,9 @@
 /* Columns of their names. */
 enum { NAME_COLUMNS = 28 };
 
+/* Messages of one sort that are written one by one; the rest is counted. */
+enum { MESSAGES_MAX = 20 };
+
 /* Reads one input; false when something of it could not be read. After a failure in the middle the job keeps the first part. */
 static bool read_path(struct wo_job *job, const char *path, struct wo_text *errors) {
   const bool is_stdin = strcmp(path, "-") == 0;
@@ -36,13 +39,29 @@ static bool read_path(struct wo_job *job, const char *path, struct wo_text *erro
   return status == WO_OK;
 }
 
+/* Reads all inputs and returns the number of those that could not be read; the messages about the first ones are kept. */
+static size_t read_paths(struct wo_job *job, char **paths, size_t count, struct wo_text *errors) {
+  struct wo_text unheard = {0};
+  size_t failed = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (!read_path(job, paths[i], failed < MESSAGES_MAX ? errors : &unheard)) failed++;
+    unheard.len = 0;
+  }
+  wo_text_done(&unheard);
+  if (failed > MESSAGES_MAX) wo_message(errors, (struct wo_view){0}, "%zu more inputs could not be read", failed - MESSAGES_MAX);
+  return failed;
+}
+
 /* Notes on inputs that were not read in the usual way go to the errors too: the report may go to a file. */
 static void write_notes(const struct wo_job *job, struct wo_text *errors) {
+  size_t count = 0;
   for (size_t i = 0; i < job->input_count; i++) {
     const struct wo_job_input *input = &job->inputs[i];
-    for (size_t k = 0; k < input->note_count && !input->is_unreadable; k++)
-      wo_message(errors, input->path, "%.*s", WO_SHOWN(input->notes[k]));
+    for (size_t k = 0; k < input->note_count && !input->is_unreadable; k++) {
+      if (count++ < MESSAGES_MAX) wo_message(errors, input->path, "%.*s", WO_SHOWN(input->notes[k]));
+    }
   }
+  if (count > MESSAGES_MAX) wo_message(errors, (struct wo_view){0}, "%zu more notes on inputs", count - MESSAGES_MAX);
 }
 
 /* One line per piece of evidence, in the order of the inputs, for work on patterns. A line that does not fit is cut; JSON has
@@ -72,12 +91,11 @@ static enum wo_exit write_report(const struct wo_call *call, const struct wo_job
 enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count,
                                  struct wo_job **ret_job) {
   struct wo_job *job = NULL;
-  bool is_complete = true;
   *ret_job = NULL;
   if (wo_job_new(pack, &job) != WO_OK) return WO_EXIT_ERROR;
   job->no_prefilter = call->no_prefilter;
   wo_job_expect(job, (const char *const *)paths, count);
-  for (size_t i = 0; i < count; i++) is_complete = read_path(job, paths[i], call->errors) && is_complete;
+  const bool is_complete = read_paths(job, paths, count, call->errors) == 0;
   if (wo_job_close(job) != WO_OK) {
     wo_job_free(job);
     return WO_EXIT_ERROR;

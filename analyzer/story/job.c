@@ -63,11 +63,14 @@ void wo_job_expect(struct wo_job *job, const char *const *paths, size_t count) {
   job->path_count = count;
 }
 
-/* NULL beyond the limit of files, or without memory. Names of files can contain any bytes; they are cleaned because they are
- * printed on terminals and in JSON. */
+/* NULL beyond the limit of files, or without memory; the input is then counted. Names of files can contain any bytes; they are
+ * cleaned because they are printed on terminals and in JSON. */
 static struct wo_job_input *add_input(struct wo_job *job, const char *path) {
   WO_VEC(struct wo_job_input) rows = {job->inputs, job->input_count, job->input_capacity};
-  if (!WO_VEC_RESERVE(&rows, 1, WO_LIMIT_INPUT_FILES)) return NULL;
+  if (!WO_VEC_RESERVE(&rows, 1, WO_LIMIT_INPUT_FILES)) {
+    job->left_out_count++;
+    return NULL;
+  }
   job->inputs = rows.items;
   job->input_capacity = rows.capacity;
   struct wo_job_input *row = &job->inputs[job->input_count++];
@@ -84,6 +87,10 @@ static void add_note(struct wo_job_input *row, struct wo_view note) {
 }
 
 void wo_job_add_unreadable(struct wo_job *job, const char *path, const struct wo_err *err) {
+  if (job->unopened_count++ >= WO_LIMIT_UNOPENED_FILES) {
+    job->left_out_count++;
+    return;
+  }
   struct wo_job_input *row = add_input(job, path);
   if (!row) return;
   row->is_unreadable = true;

@@ -113,6 +113,8 @@ struct wo_job {
   struct wo_job_input *inputs;
   size_t input_count;
   size_t input_capacity;
+  size_t unopened_count; /* inputs that could not be opened; the first WO_LIMIT_UNOPENED_FILES are in the list */
+  size_t left_out_count; /* inputs that are not in the list: they could not be read, or are beyond the limit */
   struct wo_pattern_set *patterns;
   const struct wo_pack *pack;
   const char *const *paths; /* of all inputs, read or not: see wo_job_expect */
@@ -136,7 +138,7 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
 /* Reads text that is already in memory (tests, examples of rules). */
 enum wo_status wo_job_read_text(struct wo_job *job, struct wo_view text, const char *path);
 
-/* Notes an input that could not be opened. */
+/* Notes an input that could not be opened; beyond the limit of files it is only counted. */
 void wo_job_add_unreadable(struct wo_job *job, const char *path, const struct wo_err *err);
 
 /* Fills the story: which failure came first, what followed from it, how the job ended. WO_E_NOMEM. */

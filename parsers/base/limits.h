@@ -93,8 +93,9 @@
 /* Runs of a program that are told apart in the files of one job. It is noted if there are more. */
 #define WO_LIMIT_RUNS 256
 
-/* Files given as one job. */
+/* Files given as one job. Files that cannot be opened leave room for those that can. */
 #define WO_LIMIT_INPUT_FILES 4096
+#define WO_LIMIT_UNOPENED_FILES 1024
 
 /* One rule file: protects memory from a wrong --rules folder. */
 #define WO_LIMIT_RULE_FILE_BYTES ((size_t)1024 * 1024)

@@ -25,7 +25,7 @@
 #define IS_SANITIZED false
 #endif
 
-enum { MOST_ARGS = 256, DEFAULT_SECONDS = 60, CANNOT_START = 125, MOST_VARIABLES = 16 };
+enum { MOST_ARGS = 8192, DEFAULT_SECONDS = 60, CANNOT_START = 125, MOST_VARIABLES = 16 };
 
 const bool wo_process_is_sanitized = IS_SANITIZED;
 

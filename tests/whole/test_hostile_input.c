@@ -122,6 +122,34 @@ static void test_link_loop(void **state) {
   check_unreadable(path);
 }
 
+/* The first ones are named, the others counted, and the one good file is read. */
+static void test_many_unreadable_files(void **state) {
+  (void)state;
+  enum { COUNT = 6000, NAME_BYTES = 16 };
+  static char names[COUNT][NAME_BYTES];
+  static const char *args[COUNT + 4];
+  char good[PATH_BYTES];
+  for (int i = 0; i < COUNT; i++) {
+    snprintf(names[i], NAME_BYTES, "no-such-%d", i);
+    args[i] = names[i];
+  }
+  args[COUNT] = make_file("good.err", wo_view_of(oom_line), good);
+  struct wo_process_spec spec = {.args = args, .seconds = SECONDS};
+  struct wo_process_result result;
+  assert_true(wo_process_run(&spec, &result));
+  assert_int_equal(result.exit_code, 2);
+  assert_int_equal(wo_process_count_lines(result.err), 21);
+  assert_true(wo_view_has(wo_view_of(result.err), "whyoom: 5980 more inputs could not be read\n"));
+  assert_true(is_diagnosed(&result) && wo_process_count_lines(result.out) < 100);
+  assert_true(wo_view_has(wo_view_of(result.out), "note: 5 980 more inputs could not be read"));
+  wo_process_done(&result);
+  args[COUNT + 1] = "--format";
+  args[COUNT + 2] = "json";
+  assert_true(wo_process_run(&spec, &result));
+  assert_true(wo_view_has(wo_view_of(result.out), "\"inputs_left_out\": 4976"));
+  wo_process_done(&result);
+}
+
 /* ---- Compressed files ---- */
 
 /* Writes oom_line, then `zeros` bytes of padding, compressed. */
@@ -295,6 +323,7 @@ int main(void) {
       cmocka_unit_test(test_fifo),
       cmocka_unit_test(test_folder),
       cmocka_unit_test(test_link_loop),
+      cmocka_unit_test(test_many_unreadable_files),
       cmocka_unit_test(test_whole_gzip),
       cmocka_unit_test(test_text_behind_gzip),
       cmocka_unit_test(test_truncated_gzip),
