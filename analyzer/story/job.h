@@ -79,6 +79,13 @@ struct wo_run {
   uint32_t attempt;             /* from 1; 0 for a run that is part of one file */
 };
 
+/* A file with evidence: the range of its events in the store. */
+struct wo_file_events {
+  struct wo_view path;
+  size_t first;
+  size_t end;
+};
+
 struct wo_timeline; /* analyzer/story/timeline.h */
 
 struct wo_story {
@@ -100,8 +107,10 @@ struct wo_story {
   struct wo_view step_unit;           /* step, it, epoch, episode */
   struct wo_view phase;               /* empty when unknown */
   const struct wo_timeline *timeline; /* of all events */
-  struct wo_view job_id;              /* empty when unknown */
-  int64_t array_task;                 /* or -1 */
+  const struct wo_file_events *files; /* by name */
+  size_t file_count;
+  struct wo_view job_id; /* empty when unknown */
+  int64_t array_task;    /* or -1 */
   struct wo_view nodes[64];
   size_t node_count;
   int32_t rank_count; /* ranks seen or configured, or -1 */

@@ -22,7 +22,7 @@ static const char oom_line[] =
     "1.25 GiB is "
     "free. Of the allocated memory 36.53 GiB is allocated by PyTorch, and 1.24 GiB is reserved by PyTorch but unallocated.\n";
 
-enum { PATH_BYTES = 512, SECONDS = 60, MEMORY_BAR_KIB = 64 * 1024, BLOCK_BYTES = 64 * 1024 };
+enum { PATH_BYTES = 512, SECONDS = 60, MEMORY_BAR_KIB = 64 * 1024, STACK_KIB = 64, BLOCK_BYTES = 64 * 1024 };
 
 static char folder[PATH_BYTES / 2];
 
@@ -316,6 +316,37 @@ static void test_endless_line(void **state) {
   wo_process_done(&result);
 }
 
+/* ---- A small stack ---- */
+
+/* Batch systems and users limit the stack; nothing large may lie on it. */
+static void test_small_stack(void **state) {
+  (void)state;
+  static const struct {
+    const char *args[8];
+    int exit_code;
+  } rows[] = {{{"samples/ddp-8.5b-too-large/slurm-1553046.err", "samples/ddp-8.5b-too-large/slurm-1553046.out",
+                "samples/ddp-8.5b-too-large/train_ddp.sbatch", "samples/ddp-8.5b-too-large/sacct-1553046.txt",
+                "samples/ddp-8.5b-too-large/scontrol-1553046.txt", NULL},
+               1},
+              {{"verify", "samples/lora-7b-24g/slurm-90817.err", "samples/lora-7b-24g/run_lora.sh", "--trace",
+                "samples/lora-7b-24g/trace-90817.jsonl", NULL},
+               0},
+              {{"budget", "--params", "8.5B", "--capacity", "80GiB", NULL}, 0},
+              {{"replay", "--sweep", "--capacity", "40GiB", "--torch", "2.4", "tests/recordings/fragmented.jsonl", NULL}, 0},
+              {{"rules", "check", NULL}, 0},
+              {{"rules", "test", NULL}, 0},
+              {{"explain", "fragmentation", NULL}, 0}};
+  if (wo_process_is_sanitized) skip(); /* redzones need room */
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const struct wo_process_spec spec = {.args = rows[i].args, .seconds = SECONDS, .stack_kib = STACK_KIB};
+    struct wo_process_result result;
+    assert_true(wo_process_run(&spec, &result));
+    if (result.signal != 0) fail_msg("%s: signal %d", rows[i].args[0], result.signal);
+    if (result.exit_code != rows[i].exit_code) fail_msg("%s: exit %d: %s", rows[i].args[0], result.exit_code, result.err);
+    wo_process_done(&result);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_missing_file),
@@ -334,6 +365,7 @@ int main(void) {
       cmocka_unit_test(test_terminal_escapes_do_not_pass),
       cmocka_unit_test(test_recordings_are_no_logs),
       cmocka_unit_test(test_endless_line),
+      cmocka_unit_test(test_small_stack),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
