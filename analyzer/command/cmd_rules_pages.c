@@ -5,6 +5,7 @@
 
 #include "analyzer/command/commands.h"
 #include "analyzer/command/rule_doc.h"
+#include "parsers/base/output/page.h"
 #include "rules/check/rule_check.h"
 
 enum { PATH_BYTES = 4096, ID_BYTES_MAX = 128 };
@@ -44,6 +45,7 @@ static bool make_folders(struct pages *pages) {
 static bool write_page(struct pages *pages, const char *name) {
   char path[PATH_BYTES];
   snprintf(path, sizeof path, "%s/%s", pages->folder, name);
+  wo_page_seal(&pages->text, false);
   if (pages->text.is_failed) return fail(pages, path, wo_status_text(WO_E_NOMEM));
   FILE *const file = fopen(path, "wb");
   if (!file) return fail(pages, path, NULL);

@@ -412,6 +412,29 @@ static bool run_in_folder(const char *path, struct wo_process_result *result) {
   return is_run;
 }
 
+/* Names of files may hold anything: a row stays one line, and nothing in it reaches the terminal as a command. */
+static void test_folder_of_hostile_names(void **state) {
+  (void)state;
+  char hostile[PATH_BYTES], path[PATH_BYTES + 64];
+  struct wo_process_result result;
+  assert_true(wo_files_scratch(hostile, sizeof hostile));
+  static const char *const names[] = {"slurm-1\x1b[2J\n all is fine.out", "slurm-2\xe2\x80\xae"
+                                                                          "b\xff.out"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    snprintf(path, sizeof path, "%s/%s", hostile, names[i]);
+    assert_true(wo_files_write(path, WO_VIEW("all is well\n")));
+  }
+  if (run_in_folder(hostile, &result)) {
+    assert_int_equal(wo_process_count_lines(result.out), 2);
+    assert_non_null(strstr(result.out, "slurm-1 [2J  all is fine.out success "));
+    check(result, 0,
+          "slurm-2\xef\xbf\xbd"
+          "b\xef\xbf\xbd.out ",
+          NULL);
+  }
+  wo_files_remove_scratch(hostile);
+}
+
 /* At a prompt each log of the folder gets a row; those that are too many are counted. */
 static void test_folder(void **state) {
   (void)state;
@@ -454,6 +477,7 @@ int main(void) {
       cmocka_unit_test(test_events),
       cmocka_unit_test(test_output_file),
       cmocka_unit_test(test_folder),
+      cmocka_unit_test(test_folder_of_hostile_names),
   };
   return cmocka_run_group_tests_name("commands", tests, make_folder, remove_folder);
 }

@@ -331,7 +331,7 @@ static void test_small_stack(void **state) {
               {{"verify", "samples/lora-7b-24g/slurm-90817.err", "samples/lora-7b-24g/run_lora.sh", "--trace",
                 "samples/lora-7b-24g/trace-90817.jsonl", NULL},
                0},
-              {{"budget", "--params", "8.5B", "--capacity", "80GiB", NULL}, 0},
+              {{"budget", "--params", "8.5B", "--capacity", "80GiB", NULL}, 1},
               {{"replay", "--sweep", "--capacity", "40GiB", "--torch", "2.4", "tests/recordings/fragmented.jsonl", NULL}, 0},
               {{"rules", "check", NULL}, 0},
               {{"rules", "test", NULL}, 0},
