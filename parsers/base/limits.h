@@ -87,6 +87,9 @@
 #define WO_LIMIT_REGEX_DEPTH 2000
 #define WO_LIMIT_REGEX_HEAP_KIB 1024
 
+/* Nested groups of a regular expression: PCRE2 compiles them by recursion, which a small stack must hold. */
+#define WO_LIMIT_REGEX_NESTING 32
+
 /* Ranks of a job that are told apart one by one. Evidence of higher ones is noted. */
 #define WO_LIMIT_RANKS 1024
 

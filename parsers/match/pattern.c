@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/base/limits.h"
 #include "parsers/base/number.h"
 #include "parsers/base/units.h"
 
@@ -96,6 +97,7 @@ static bool prepare_matching(struct wo_pattern_set *set) {
   set->limits = pcre2_match_context_create(set->memory);
   set->data = pcre2_match_data_create(GROUPS_MAX, set->memory);
   if (set->compile == NULL || set->limits == NULL || set->data == NULL) return false;
+  pcre2_set_parens_nest_limit(set->compile, WO_LIMIT_REGEX_NESTING);
   pcre2_set_match_limit(set->limits, WO_LIMIT_REGEX_MATCH);
   pcre2_set_depth_limit(set->limits, WO_LIMIT_REGEX_DEPTH);
   pcre2_set_heap_limit(set->limits, WO_LIMIT_REGEX_HEAP_KIB);
@@ -147,8 +149,8 @@ static bool prepare_prefilter(struct wo_pattern_set *set, const struct wo_prefil
   return status == WO_OK;
 }
 
-/* Wrong expressions are no failure here: a user's pack with one bad pattern still diagnoses with
- * the others, and the lint names the bad one. */
+/* Wrong expressions are no failure here: those of a user's pack are refused when it is loaded, and the built-in ones are
+ * checked by the lint. */
 enum wo_status wo_pattern_set_new(const struct wo_pattern *patterns, size_t count, const struct wo_prefilter_tables *ready,
                                   struct wo_pattern_set **ret_set) {
   assert((patterns != NULL || count == 0) && count <= UINT32_MAX && ret_set != NULL);
@@ -569,9 +571,12 @@ static enum wo_status check_names(const pcre2_code *code, struct wo_err *err) {
 /* An expression compiled by itself, with PCRE2's own memory and without the set: the lint needs no state. NULL, and an error at
  * the offset in the expression, if it is wrong. */
 static pcre2_code *compile_alone(struct wo_view regex, struct wo_err *err) {
-  int error = 0;
+  int error = PCRE2_ERROR_HEAP_FAILED;
   PCRE2_SIZE offset = 0;
-  pcre2_code *const code = compile_regex(regex, NULL, &error, &offset);
+  pcre2_compile_context *const context = pcre2_compile_context_create(NULL);
+  if (context != NULL) pcre2_set_parens_nest_limit(context, WO_LIMIT_REGEX_NESTING);
+  pcre2_code *const code = context == NULL ? NULL : compile_regex(regex, context, &error, &offset);
+  pcre2_compile_context_free(context);
   if (code != NULL) return code;
   PCRE2_UCHAR message[128] = {0};
   pcre2_get_error_message(error, message, sizeof message);

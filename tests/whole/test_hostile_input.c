@@ -318,13 +318,21 @@ static void test_endless_line(void **state) {
 
 /* ---- A small stack ---- */
 
-/* Batch systems and users limit the stack; nothing large may lie on it. */
+/* Batch systems and users limit the stack; nothing large may lie on it, nor any recursion be deep. */
 static void test_small_stack(void **state) {
   (void)state;
-  static const struct {
+  char rules[PATH_BYTES], log[PATH_BYTES];
+  static const char nested[] =
+      "{\"pattern\": \"deep\", \"kind\": \"note\", \"literals\": [\"allocate\"], \"regex\": "
+      "\"((((((((((((((((((((((((((((((((a)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*\"}";
+  assert_int_equal(mkdir(path_of("rules", rules), 0700), 0);
+  make_file("rules/deep.json", wo_view_of(nested), log);
+  make_file("deep.err", wo_view_of(oom_line), log);
+  const struct {
     const char *args[8];
     int exit_code;
-  } rows[] = {{{"samples/ddp-8.5b-too-large/slurm-1553046.err", "samples/ddp-8.5b-too-large/slurm-1553046.out",
+  } rows[] = {{{log, "--rules", rules, NULL}, 1},
+              {{"samples/ddp-8.5b-too-large/slurm-1553046.err", "samples/ddp-8.5b-too-large/slurm-1553046.out",
                 "samples/ddp-8.5b-too-large/train_ddp.sbatch", "samples/ddp-8.5b-too-large/sacct-1553046.txt",
                 "samples/ddp-8.5b-too-large/scontrol-1553046.txt", NULL},
                1},
@@ -345,6 +353,7 @@ static void test_small_stack(void **state) {
     if (result.exit_code != rows[i].exit_code) fail_msg("%s: exit %d: %s", rows[i].args[0], result.exit_code, result.err);
     wo_process_done(&result);
   }
+  wo_files_remove_scratch(rules);
 }
 
 int main(void) {

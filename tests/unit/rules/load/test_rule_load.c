@@ -253,6 +253,9 @@ static const struct {
      79, "the literal 'abcd\n' is shorter than 7 bytes"},
     {"{\"pattern\": \"p\", \"kind\": \"note\",\n \"regex\": \"a\\\\d(b\"}", WO_E_SYNTAX, 2, 18,
      "the regular expression does not compile: missing closing parenthesis"},
+    {"{\"pattern\": \"p\", \"kind\": \"note\", \"regex\": "
+     "\"((((((((((((((((((((((((((((((((((a))))))))))))))))))))))))))))))))))\"}",
+     WO_E_SYNTAX, 1, 77, "the regular expression does not compile: parentheses are too deeply nested"},
     {"{\"pattern\": \"p\", \"kind\": \"note\", \"unless\": \"a[\"}", WO_E_SYNTAX, 1, 47,
      "the regular expression does not compile: missing terminating ] for character class"},
     {"{\"pattern\": \"p\", \"where\": \"there\"}", WO_E_UNKNOWN, 1, 27, "unknown place 'there' (line, before, tail, head)"},
