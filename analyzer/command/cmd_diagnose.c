@@ -64,16 +64,18 @@ static void write_notes(const struct wo_job *job, struct wo_text *errors) {
   if (count > MESSAGES_MAX) wo_message(errors, (struct wo_view){0}, "%zu more notes on inputs", count - MESSAGES_MAX);
 }
 
-/* The longest of its lines. */
-enum { EVENT_BYTES = 4096 };
+/* The longest line of --events: too long for a small stack. */
+enum { EVENT_BYTES = 8192 };
 
 /* One line per piece of evidence, in the order of the inputs, for work on patterns. A line that does not fit is cut; JSON has
  * everything. */
 static void write_events(const struct wo_job *job, struct wo_text *out) {
-  char line[EVENT_BYTES];
-  for (size_t i = 0; i < job->events.count; i++) {
-    wo_text_add(out, "%s\n", wo_event_to_text(&job->events.items[i], line, sizeof line));
+  char *const line = malloc(EVENT_BYTES);
+  if (!line) out->is_failed = true;
+  for (size_t i = 0; line && i < job->events.count; i++) {
+    wo_text_add(out, "%s\n", wo_event_to_text(&job->events.items[i], line, EVENT_BYTES));
   }
+  free(line);
 }
 
 /* Makes the report and writes it in the requested form. A failure that no rule explains counts too: a script must not take such a
