@@ -95,7 +95,7 @@ enum wo_status wo_trace_read(struct wo_trace_source *source, struct wo_recording
 static void note_tail(struct wo_trace_source *source, const struct wo_input *input, struct wo_recording *recording) {
   wo_trace_source_peek(source, 1);
   if (wo_input_tail_offset(input) == 0) return;
-  wo_recording_note(recording, "behind the compressed part, from byte %" PRIu64 ", are bytes that are no part of the recording",
+  wo_recording_note(recording, "behind the compressed part, from byte %" PRIu64 ", are bytes that were not read",
                     wo_input_tail_offset(input));
 }
 
