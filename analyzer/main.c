@@ -19,6 +19,7 @@
 #include "parsers/base/command/call_output.h"
 #include "cuda_replay/command/verify_command.h"
 #include "parsers/base/command/sandbox.h"
+#include "parsers/base/output/page.h"
 #include "parsers/base/units.h"
 #include "rules/files/rule_dir.h"
 
@@ -190,6 +191,7 @@ static enum wo_exit prove(const struct wo_call *call, const struct wo_verify_arg
   if (args->is_patch && code != WO_EXIT_ERROR) code = run_patch(call, args->is_write, plan, &answer, code, &diff);
   const struct wo_view patch = {diff.ptr, diff.len};
   if (!is_json) wo_text_add_view(call->out, patch);
+  call->out->is_exact = !is_json && args->is_patch;
   if (is_json && text.len > 0) wo_verify_plan_json(plan, text, patch, call->out);
   if (proved.is_failed || diff.is_failed) call->out->is_failed = true;
   wo_text_done(&proved);
@@ -343,6 +345,8 @@ static enum wo_exit run_and_write(struct wo_call *call) {
   if (!check_out(call)) return WO_EXIT_ERROR;
   enum wo_exit code = run(call);
   ignore_write_signals();
+  wo_page_seal(call->out, call->style.use_color);
+  wo_page_seal(call->errors, call->style.use_color);
   const bool is_short = call->out->is_failed || (code == WO_EXIT_ERROR && call->out->len == 0);
   if (call->out->is_failed || call->errors->is_failed) code = wo_command_fail_memory(call);
   print_errors(call->errors);

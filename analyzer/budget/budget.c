@@ -487,26 +487,43 @@ static void make_once(const struct wo_budget_input *input, struct wo_arena *aren
   judge(input, budget);
 }
 
-/* Totals at another value of one key; in a scratch arena, since nobody reads the texts of a trial. */
-static struct wo_budget try_value(const struct wo_budget_input *input, enum wo_budget_key key, double number) {
-  struct wo_budget_input changed = *input;
+/* A budget and its texts. */
+enum { TRIAL_BYTES = 96 * 1024 };
+
+/* The figures of a trial that are compared. */
+struct trial {
+  struct wo_interval total, states;
+};
+
+/* Totals at another value of one key; in a scratch arena, since nobody reads the texts of a trial. False when memory is out, and
+ * `arena` says so. */
+static bool try_value(const struct wo_budget_input *input, struct wo_arena *arena, enum wo_budget_key key, double number,
+                      struct trial *ret_trial) {
   struct wo_arena scratch;
-  struct wo_budget trial;
-  wo_arena_init(&scratch, 64 * 1024);
-  changed.values[key] = number;
-  changed.stated_count = 0;
-  make_once(&changed, &scratch, &trial);
+  wo_arena_init(&scratch, TRIAL_BYTES);
+  struct wo_budget_input *const changed = wo_arena_alloc(&scratch, sizeof *changed);
+  struct wo_budget *const budget = wo_arena_alloc(&scratch, sizeof *budget);
+  const bool is_made = changed != NULL && budget != NULL;
+  if (is_made) {
+    *changed = *input;
+    changed->values[key] = number;
+    changed->stated_count = 0;
+    make_once(changed, &scratch, budget);
+    *ret_trial = (struct trial){budget->total, budget->states};
+  }
+  if (!is_made) arena->is_exhausted = true;
   wo_arena_done(&scratch);
-  return trial;
+  return is_made;
 }
 
 /* Everything that grows with the micro-batch grows in proportion to it, so two points are enough. */
-static void find_batches(const struct wo_budget_input *input, struct wo_budget *budget) {
+static void find_batches(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget *budget) {
   const double capacity = input->values[WO_BUDGET_CAPACITY];
   if (capacity == 0 || !budget->is_complete || input->values[WO_BUDGET_INFERENCE] > 0) return;
   if (input->values[WO_BUDGET_MICRO_BATCH] == 0) return;
-  const struct wo_budget one = try_value(input, WO_BUDGET_MICRO_BATCH, 1);
-  const struct wo_budget two = try_value(input, WO_BUDGET_MICRO_BATCH, 2);
+  struct trial one, two;
+  if (!try_value(input, arena, WO_BUDGET_MICRO_BATCH, 1, &one)) return;
+  if (!try_value(input, arena, WO_BUDGET_MICRO_BATCH, 2, &two)) return;
   const double step_hi = two.total.hi - one.total.hi;
   const double step_mid = two.total.mid - one.total.mid;
   if (step_hi <= 0 || step_mid <= 0) return;
@@ -516,7 +533,7 @@ static void find_batches(const struct wo_budget_input *input, struct wo_budget *
 }
 
 /* The model states on a card at each stage, for jobs that replicate them: the stage is the first thing to change there. */
-static void find_stages(const struct wo_budget_input *input, struct wo_budget *budget) {
+static void find_stages(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget *budget) {
   if (input->values[WO_BUDGET_GPUS] <= 1 || input->values[WO_BUDGET_PARAMS] == 0 || input->values[WO_BUDGET_INFERENCE] > 0)
     return;
   if (input->values[WO_BUDGET_ZERO] > 1 || input->values[WO_BUDGET_FSDP] == 1 || input->values[WO_BUDGET_FSDP] == 2) return;
@@ -527,13 +544,17 @@ static void find_stages(const struct wo_budget_input *input, struct wo_budget *b
     fixed.values[WO_BUDGET_OPTIMIZER_DTYPE] = WO_BUDGET_FP32;
   }
   budget->has_stages = true;
-  for (int stage = 0; stage < 4; stage++) budget->stages[stage] = try_value(&fixed, WO_BUDGET_ZERO, stage + 1).states;
+  for (int stage = 0; stage < 4; stage++) {
+    struct trial trial;
+    if (!try_value(&fixed, arena, WO_BUDGET_ZERO, stage + 1, &trial)) return;
+    budget->stages[stage] = trial.states;
+  }
 }
 
 enum wo_status wo_budget_make(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget *ret_budget) {
   assert(input != NULL && arena != NULL && ret_budget != NULL);
   make_once(input, arena, ret_budget);
-  find_batches(input, ret_budget);
-  find_stages(input, ret_budget);
+  find_batches(input, arena, ret_budget);
+  find_stages(input, arena, ret_budget);
   return wo_arena_is_exhausted(arena) ? WO_E_NOMEM : WO_OK;
 }

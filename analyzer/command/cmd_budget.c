@@ -110,11 +110,19 @@ enum wo_exit wo_run_budget(const struct wo_call *call) {
   }
   struct wo_pack *pack = wo_command_load(call, WO_LOAD_FOR_ONE_JOB);
   if (!pack) return WO_EXIT_ERROR;
-  struct run run = {.call = call, .pack = pack};
-  wo_arena_init(&run.arena, WO_LIMIT_REPORT_BYTES);
-  const enum wo_exit code = make(&run);
-  wo_arena_done(&run.arena);
-  wo_job_free(run.job);
+  struct run *const run = calloc(1, sizeof *run); /* too large for a small stack */
+  enum wo_exit code = WO_EXIT_ERROR;
+  if (run) {
+    run->call = call;
+    run->pack = pack;
+    wo_arena_init(&run->arena, WO_LIMIT_REPORT_BYTES);
+    code = make(run);
+    wo_arena_done(&run->arena);
+    wo_job_free(run->job);
+  } else {
+    wo_command_fail_memory(call);
+  }
+  free(run);
   wo_pack_free(pack);
   return code;
 }

@@ -15,9 +15,14 @@
 /* Logs of a folder that are listed when whyoom is called without arguments. */
 #define FOLDER_LOGS_MAX 256
 
+/* Columns of their names. */
+enum { NAME_COLUMNS = 28 };
+
+/* Messages of one sort that are written one by one; the rest is counted. */
+enum { MESSAGES_MAX = 20 };
+
 /* Reads one input; false when something of it could not be read. After a failure in the middle the job keeps the first part. */
-static bool read_path(const struct wo_call *call, struct wo_job *job, const char *path) {
-  struct wo_text *const errors = call->errors;
+static bool read_path(const struct wo_call *call, struct wo_job *job, const char *path, struct wo_text *errors) {
   const bool is_stdin = strcmp(path, "-") == 0;
   const char *const name = is_stdin ? "<stdin>" : path;
   struct wo_input *input = NULL;
@@ -38,22 +43,44 @@ static bool read_path(const struct wo_call *call, struct wo_job *job, const char
   return status == WO_OK;
 }
 
+/* Reads all inputs and returns the number of those that could not be read; the messages about the first ones are kept. */
+static size_t read_paths(const struct wo_call *call, struct wo_job *job, char **paths, size_t count) {
+  struct wo_text *const errors = call->errors;
+  struct wo_text unheard = {0};
+  size_t failed = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (!read_path(call, job, paths[i], failed < MESSAGES_MAX ? errors : &unheard)) failed++;
+    unheard.len = 0;
+  }
+  wo_text_done(&unheard);
+  if (failed > MESSAGES_MAX) wo_message(errors, (struct wo_view){0}, "%zu more inputs could not be read", failed - MESSAGES_MAX);
+  return failed;
+}
+
 /* Notes on inputs that were not read in the usual way go to the errors too: the report may go to a file. */
 static void write_notes(const struct wo_job *job, struct wo_text *errors) {
+  size_t count = 0;
   for (size_t i = 0; i < job->input_count; i++) {
     const struct wo_job_input *input = &job->inputs[i];
-    for (size_t k = 0; k < input->note_count && !input->is_unreadable; k++)
-      wo_message(errors, input->path, "%.*s", WO_SHOWN(input->notes[k]));
+    for (size_t k = 0; k < input->note_count && !input->is_unreadable; k++) {
+      if (count++ < MESSAGES_MAX) wo_message(errors, input->path, "%.*s", WO_SHOWN(input->notes[k]));
+    }
   }
+  if (count > MESSAGES_MAX) wo_message(errors, (struct wo_view){0}, "%zu more notes on inputs", count - MESSAGES_MAX);
 }
+
+/* The longest line of --events: too long for a small stack. */
+enum { EVENT_BYTES = 8192 };
 
 /* One line per piece of evidence, in the order of the inputs, for work on patterns. A line that does not fit is cut; JSON has
  * everything. */
 static void write_events(const struct wo_job *job, struct wo_text *out) {
-  char line[8192];
-  for (size_t i = 0; i < job->events.count; i++) {
-    wo_text_add(out, "%s\n", wo_event_to_text(&job->events.items[i], line, sizeof line));
+  char *const line = malloc(EVENT_BYTES);
+  if (!line) out->is_failed = true;
+  for (size_t i = 0; line && i < job->events.count; i++) {
+    wo_text_add(out, "%s\n", wo_event_to_text(&job->events.items[i], line, EVENT_BYTES));
   }
+  free(line);
 }
 
 /* Makes the report and writes it in the requested form. A failure that no rule explains counts too: a script must not take such a
@@ -74,12 +101,11 @@ static enum wo_exit write_report(const struct wo_call *call, const struct wo_job
 enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count,
                                  struct wo_job **ret_job) {
   struct wo_job *job = NULL;
-  bool is_complete = true;
   *ret_job = NULL;
   if (wo_job_new(pack, &job) != WO_OK) return WO_EXIT_ERROR;
   job->no_prefilter = call->no_prefilter;
   wo_job_expect(job, (const char *const *)paths, count);
-  for (size_t i = 0; i < count; i++) is_complete = read_path(call, job, paths[i]) && is_complete;
+  const bool is_complete = read_paths(call, job, paths, count) == 0;
   if (wo_job_close(job) != WO_OK) {
     wo_job_free(job);
     return WO_EXIT_ERROR;
@@ -152,6 +178,14 @@ static size_t list_logs(char **names, size_t *ret_left) {
   return count;
 }
 
+/* The name in its column; names of files may hold anything. */
+static void write_name(struct wo_text *out, struct wo_view name) {
+  const size_t start = out->len;
+  wo_text_add_clean(out, name);
+  const size_t columns = out->is_failed ? 0 : wo_text_columns((struct wo_view){out->ptr + start, out->len - start});
+  if (columns < NAME_COLUMNS) wo_text_repeat(out, ' ', NAME_COLUMNS - columns);
+}
+
 /* One row: file, outcome, first finding. */
 static bool write_row(const struct wo_call *call, const struct wo_pack *pack, const char *name) {
   struct wo_job *job = NULL;
@@ -159,10 +193,11 @@ static bool write_row(const struct wo_call *call, const struct wo_pack *pack, co
   bool is_failed = false;
   if (wo_job_new(pack, &job) != WO_OK) return false;
   job->no_prefilter = call->no_prefilter;
-  if (read_path(call, job, name) && wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK) {
+  if (read_path(call, job, name, call->errors) && wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK) {
     const struct wo_view title =
         wo_report_tells_failure(report) ? report->findings[0].title : wo_view_of(wo_outcome_text(job->story.outcome));
-    wo_text_add(call->out, "%-28s %-14s %.*s\n", name, wo_outcome_name(job->story.outcome), WO_SHOWN(title));
+    write_name(call->out, wo_view_of(name));
+    wo_text_add(call->out, " %-14s %.*s\n", wo_outcome_name(job->story.outcome), WO_SHOWN(title));
     is_failed = wo_report_tells_failure(report);
   }
   wo_report_free(report);

@@ -1,21 +1,29 @@
 /* `whyoom rules list|check|test|show|why|pages`: reads the packs whole, lints them, runs their examples.
  *
- * For authors of rules, who run it on a folder of their own: `whyoom rules test --rules DIR`. A complaint or a failed example
+ * For authors of rules, who run it on a folder of their own: `whyoom rules test DIR`. A complaint or a failed example
  * gives the exit status of a failed job, packs that cannot be read give that of an error. */
 #include "analyzer/command/commands.h"
 #include "rules/check/rule_check.h"
 
 /* ---- list ---- */
 
+/* "FILE:LINE". */
+static void add_place(struct wo_text *out, struct wo_rule_place place) {
+  wo_text_add_clean(out, place.file);
+  wo_text_add(out, ":%llu", (unsigned long long)place.line);
+}
+
 /* The place of a rule that is not built in, and the reason why a rule is off. Ends the line. */
 static void add_origin(struct wo_text *out, struct wo_rule_place place, const struct wo_off *off) {
   if (place.is_user) {
-    wo_text_add(out, "  [%s%.*s:%llu]", place.is_replacing ? "replaced by " : "", WO_SHOWN(place.file),
-                (unsigned long long)place.line);
+    wo_text_add(out, "  [%s", place.is_replacing ? "replaced by " : "");
+    add_place(out, place);
+    wo_text_add(out, "]");
   }
   if (off) {
-    wo_text_add(out, "  [off: %.*s, %.*s:%llu]", WO_SHOWN(off->why), WO_SHOWN(off->place.file),
-                (unsigned long long)off->place.line);
+    wo_text_add(out, "  [off: %.*s, ", WO_SHOWN(off->why));
+    add_place(out, off->place);
+    wo_text_add(out, "]");
   }
   wo_text_add(out, "\n");
 }
@@ -132,9 +140,12 @@ static bool run_example(const struct wo_pack *pack, const struct wo_cause *cause
 /* "file:line:column: message", as compilers print it, so that editors find the place. The lint has no columns and writes 0. */
 static void add_complaint(void *context, const struct wo_err *complaint) {
   struct wo_text *out = context;
-  if (complaint->file[0] != '\0')
-    wo_text_add(out, "%s:%llu:%u: ", complaint->file, (unsigned long long)complaint->line, complaint->column);
-  wo_text_add(out, "%s\n", complaint->message);
+  if (complaint->file[0] != '\0') {
+    add_place(out, (struct wo_rule_place){.file = wo_view_of(complaint->file), .line = complaint->line});
+    wo_text_add(out, ":%u: ", complaint->column);
+  }
+  wo_text_add_clean(out, wo_view_of(complaint->message));
+  wo_text_add(out, "\n");
 }
 
 /* Examples that two causes claim with one score: the order of the files then decides which one comes first. */
@@ -147,8 +158,8 @@ static size_t check_ties(const struct wo_pack *pack, struct wo_text *out) {
       if (!cause->examples[k].gives || !run_example(pack, cause, &cause->examples[k], &result) || result.tied_id.len == 0)
         continue;
       ties++;
-      wo_text_add(out, "%.*s:%llu:0: cause %.*s: example %zu is claimed by %.*s and %.*s with one score\n",
-                  WO_SHOWN(cause->place.file), (unsigned long long)cause->place.line, WO_SHOWN(cause->id), k + 1,
+      add_place(out, cause->place);
+      wo_text_add(out, ":0: cause %.*s: example %zu is claimed by %.*s and %.*s with one score\n", WO_SHOWN(cause->id), k + 1,
                   WO_SHOWN(result.first_id), WO_SHOWN(result.tied_id));
     }
   }
@@ -179,8 +190,8 @@ static size_t test_cause(const struct wo_pack *pack, const struct wo_cause *caus
     const bool is_titled = !example->gives || example->title.len == 0 || wo_view_equal(wo_view_of(result.title), example->title);
     if (is_run && gives == example->gives && is_titled) continue;
     failed++;
-    wo_text_add(out, "%.*s:%llu: example %zu of %.*s: ", WO_SHOWN(cause->place.file), (unsigned long long)cause->place.line,
-                i + 1, WO_SHOWN(cause->id));
+    add_place(out, cause->place);
+    wo_text_add(out, ": example %zu of %.*s: ", i + 1, WO_SHOWN(cause->id));
     if (gives == example->gives) {
       wo_text_add(out, "title is \"%s\", expected \"%.*s\"\n", result.title, WO_SHOWN(example->title));
     } else {
@@ -255,8 +266,9 @@ static void add_off(const struct wo_pack *pack, struct wo_view id, struct wo_tex
   for (size_t i = 0; pack && i < pack->off_count; i++) {
     const struct wo_off *off = &pack->offs[i];
     if (!wo_view_equal(off->id, id)) continue;
-    wo_text_add(out, "// turned off by %.*s:%llu: %.*s\n", WO_SHOWN(off->place.file), (unsigned long long)off->place.line,
-                WO_SHOWN(off->why));
+    wo_text_add(out, "// turned off by ");
+    add_place(out, off->place);
+    wo_text_add(out, ": %.*s\n", WO_SHOWN(off->why));
   }
 }
 
@@ -285,7 +297,9 @@ static enum wo_exit show_rule(const struct wo_call *call) {
   const struct wo_rule_place *own = pack ? find_own(pack, id) : NULL;
   add_off(pack, id, call->out);
   if (own) {
-    wo_text_add(call->out, "// %.*s, line %llu%s\n", WO_SHOWN(own->file), (unsigned long long)own->line,
+    wo_text_add(call->out, "// ");
+    wo_text_add_clean(call->out, own->file);
+    wo_text_add(call->out, ", line %llu%s\n", (unsigned long long)own->line,
                 own->is_replacing ? ", in place of the built-in rule" : "");
   }
   const bool is_shown = own ? add_file(own, call->out) : add_built_in(id, call->out);
@@ -298,10 +312,29 @@ static enum wo_exit show_rule(const struct wo_call *call) {
 /* ---- The command ---- */
 
 #define VERBS "list|check|test|show|why|pages"
+enum { VERB_SHOW = 3, VERB_WHY = 4 };
 
 /* In the order of VERBS. `show` loads for itself: it helps most when a pack is broken. */
 static enum wo_exit (*const verbs[])(const struct wo_call *call, const struct wo_pack *pack) = {
     list_rules, check_rules, test_rules, NULL, wo_run_rules_why, wo_run_rules_pages};
+
+/* A folder named behind list, check or test is meant as --rules: a word that is given is never passed over. False when there are
+ * more words than the verb takes. */
+static bool take_folder(const struct wo_call *call, int verb, struct wo_call *ret_call) {
+  *ret_call = *call;
+  const bool takes_folder = verb < VERB_SHOW;
+  const size_t most = takes_folder && call->rules_dir.len > 0 ? 1 : 2;
+  if (call->word_count > most && verb != VERB_WHY) {
+    wo_message(call->errors, (struct wo_view){0}, "rules %s takes one %s, not also '%s'", call->words[0],
+               takes_folder        ? "folder of rules"
+               : verb == VERB_SHOW ? "id"
+                                   : "folder",
+               call->words[most]);
+    return false;
+  }
+  if (takes_folder && call->word_count == 2) ret_call->rules_dir = wo_view_of(call->words[1]);
+  return true;
+}
 
 /* Without a word the rules are listed. */
 enum wo_exit wo_run_rules(const struct wo_call *call) {
@@ -312,9 +345,11 @@ enum wo_exit wo_run_rules(const struct wo_call *call) {
                call->words[0]);
     return WO_EXIT_ERROR;
   }
+  struct wo_call with_folder;
+  if (!take_folder(call, verb, &with_folder)) return WO_EXIT_ERROR;
   if (!verbs[verb]) return show_rule(call);
-  struct wo_pack *pack = wo_command_load(call, WO_LOAD_ALL);
-  const enum wo_exit code = pack ? verbs[verb](call, pack) : WO_EXIT_ERROR;
+  struct wo_pack *pack = wo_command_load(&with_folder, WO_LOAD_ALL);
+  const enum wo_exit code = pack ? verbs[verb](&with_folder, pack) : WO_EXIT_ERROR;
   wo_pack_free(pack);
   return code;
 }
@@ -323,10 +358,11 @@ const struct wo_command wo_command_rules = {
     .name = "rules",
     .needs_more = "pages",
     .summary = "the rules: list, lint, test, show, why one holds on a job, pages",
-    .usage = "rules [list|check|test|show ID] [--rules DIR]\n"
+    .usage = "rules [list|check|test] [DIR]\n"
+             "rules show ID [--rules DIR]\n"
              "rules why ID PATH... [--rules DIR] [--format json]\n"
              "rules pages DIR [--rules DIR]",
-    .synopsis = "rules list|check|test|show [ID...]\nrules why ID PATH...\nrules pages DIR",
+    .synopsis = "rules list|check|test [DIR]\nrules show ID\nrules why ID PATH...\nrules pages DIR",
     .words = VERBS,
     .first_path = 2, /* of `why ID` */
     .about = "  list     the causes and fixes, one line each, and where each comes from\n"
@@ -338,7 +374,8 @@ const struct wo_command wo_command_rules = {
              "  pages    write a Markdown page for each cause and fix, and an index, into DIR\n"
              "\n"
              "Rules are data: JSON files compiled into the program. --rules DIR reads more,\n"
-             "which add rules, replace those of the same id, or turn rules off.\n",
+             "which add rules, replace those of the same id, or turn rules off; list, check\n"
+             "and test take DIR also as their word.\n",
     .ending = "exit status: 0 all is well; 1 a complaint or a failed example; 2 wrong usage,\n"
               "or a rule file or input could not be read. why: 0 whatever the verdict is.\n"
               "pages: 2 as well where a page could not be written\n",

@@ -6,6 +6,7 @@
 #include "analyzer/command/commands.h"
 #include "analyzer/command/rule_doc.h"
 #include "parsers/base/command/call_output.h"
+#include "parsers/base/output/page.h"
 #include "rules/check/rule_check.h"
 
 enum { PATH_BYTES = 4096, ID_BYTES_MAX = 128 };
@@ -46,6 +47,7 @@ static bool write_page(struct pages *pages, const char *name) {
   char path[PATH_BYTES];
   struct wo_err err = {0};
   snprintf(path, sizeof path, "%s/%s", pages->folder, name);
+  wo_page_seal(&pages->text, false);
   if (pages->text.is_failed) return fail(pages, path, wo_status_text(WO_E_NOMEM));
   const struct wo_view text = {pages->text.ptr, pages->text.len};
   const bool is_written = wo_call_write_output(pages->call, path, text, false, &err) == WO_OK;

@@ -20,6 +20,19 @@ static size_t make_texts(const struct wo_diagnosis *diagnosis, const struct wo_c
   return kept;
 }
 
+/* The lines to paste that hold. One that cannot be made without harm is left out. */
+static size_t make_commands(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, const struct wo_view **ret_commands) {
+  struct wo_view *const commands = wo_arena_array(diagnosis->arena, fix->command_count + 1, sizeof *commands);
+  size_t kept = 0;
+  for (size_t i = 0; commands && i < fix->command_count; i++) {
+    if (!wo_diagnosis_holds(diagnosis, fix->commands[i].when)) continue;
+    commands[kept] = wo_template_render_command(fix->commands[i].say, &diagnosis->source, diagnosis->arena);
+    if (commands[kept].len > 0) kept++;
+  }
+  *ret_commands = commands;
+  return kept;
+}
+
 /* Two unknown values are not the same: the change is proposed if the present value is unknown. */
 static bool is_same_value(struct wo_value a, struct wo_value b) {
   if (a.unit != b.unit) return false;
@@ -79,7 +92,7 @@ static void make_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *
   const struct wo_view replay = wo_template_render(fix->replays_as, &diagnosis->source, diagnosis->arena, &has_unknown);
   if (!has_unknown) out->replay = wo_proposed_change_read(replay);
   make_changes(diagnosis, fix, out);
-  out->command_count = make_texts(diagnosis, fix->commands, fix->command_count, &out->commands);
+  out->command_count = make_commands(diagnosis, fix, &out->commands);
   out->note_count = make_texts(diagnosis, fix->notes, fix->note_count, &out->notes);
 }
 

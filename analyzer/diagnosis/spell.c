@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "analyzer/diagnosis/diagnose.h"
+#include "parsers/base/output/shell_words.h"
 
 /* Whole numbers beyond this are written as powers of ten. */
 #define WHOLE_MAX 1e15
@@ -39,12 +40,21 @@ static bool is_literal(struct wo_view value) {
   return value.len > 0 && (wo_is_digit(value.ptr[0]) || value.ptr[0] == '-');
 }
 
+/* Lines of these styles are pasted into shells: a value that a shell would take for more than a word is quoted. */
+static bool is_shell_style(enum wo_style style) {
+  return style != WO_STYLE_COLON && style != WO_STYLE_JSON;
+}
+
 void wo_spelling_add(struct wo_text *out, const struct wo_spelling *spelling) {
   if (spelling->key.len == 0) return;
   const bool is_bare = spelling->style == WO_STYLE_JSON && is_literal(spelling->value);
-  wo_text_add(out, "%s%.*s%s%.*s%s", styles[spelling->style].before, WO_SHOWN(spelling->key),
-              is_bare ? "\": " : styles[spelling->style].between, WO_SHOWN(spelling->value),
-              is_bare ? "" : styles[spelling->style].behind);
+  wo_text_add(out, "%s%.*s%s", styles[spelling->style].before, WO_SHOWN(spelling->key),
+              is_bare ? "\": " : styles[spelling->style].between);
+  if (is_shell_style(spelling->style) && spelling->value.len > 0)
+    wo_shell_add_word(out, spelling->value);
+  else
+    wo_text_add_view(out, spelling->value);
+  wo_text_add(out, "%s", is_bare ? "" : styles[spelling->style].behind);
 }
 
 /* Megatron prints names with underscores but reads flags with dashes. */

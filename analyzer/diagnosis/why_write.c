@@ -65,8 +65,9 @@ static void add_clause(struct wo_text *out, const struct wo_why_clause *clause) 
 }
 
 void wo_why_text(const struct wo_why *why, struct wo_text *out) {
-  wo_text_add(out, "%s %.*s, %s %.*s:%llu\n", why->sort, WO_SHOWN(why->id), why->place.is_user ? "from" : "built in, from",
-              WO_SHOWN(why->place.file), (unsigned long long)why->place.line);
+  wo_text_add(out, "%s %.*s, %s ", why->sort, WO_SHOWN(why->id), why->place.is_user ? "from" : "built in, from");
+  wo_text_add_clean(out, why->place.file);
+  wo_text_add(out, ":%llu\n", (unsigned long long)why->place.line);
   wo_text_add(out, "%s: %.*s\n", why->is_fired ? "it fires" : "it does not fire", WO_SHOWN(why->reason));
   if (why->has_score) wo_text_add(out, "score: %.2f, from a prior of %.2f\n", why->score, why->prior);
   for (size_t i = 0; i < why->clause_count; i++) {

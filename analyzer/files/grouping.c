@@ -70,12 +70,9 @@ static bool has_record_word(struct wo_view rest) {
 
 /* Records are checked first, because their ending (.log, .txt, .csv) may be that of a log too. */
 static enum sort sort_of(struct wo_view base) {
-  static const char *const scripts[] = {".sbatch", ".slurm", ".sh"};
   static const char *const configs[] = {".yaml", ".yml", ".json", ".toml"};
   if (has_record_word(base)) return SORT_RECORD;
-  for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
-    if (wo_view_ends(base, scripts[i])) return SORT_SCRIPT;
-  }
+  if (wo_name_is_script(base)) return SORT_SCRIPT;
   for (size_t i = 0; i < sizeof configs / sizeof configs[0]; i++) {
     if (wo_view_ends(base, configs[i])) return SORT_CONFIG;
   }

@@ -207,6 +207,16 @@ static struct wo_view trace_format(const struct wo_event_store *store, uint32_t 
   return mark >= WO_MARK_SMI_DMON ? wo_view_of(wo_mark_name(mark)) : (struct wo_view){0};
 }
 
+bool wo_name_is_control(const struct wo_event_store *store, uint32_t file) {
+  bool has_block = false;
+  wo_each_event (event, store) {
+    if (event->span.file != file || event->kind == WO_KIND_CONFIG) continue;
+    if (event->mark != WO_MARK_SCONTROL) return false;
+    has_block = true;
+  }
+  return has_block;
+}
+
 /* The format of accounting if the input holds nothing else. The JSON of scontrol and squeue has other keys than that of sacct:
  * its jobs have a command or a count of tasks, and no steps. */
 static struct wo_view account_format(const struct wo_event_store *store, uint32_t file) {
@@ -232,17 +242,21 @@ static struct wo_view account_format(const struct wo_event_store *store, uint32_
   return is_jobstats ? WO_VIEW("jobstats") : (struct wo_view){0};
 }
 
+bool wo_name_is_script(struct wo_view path) {
+  static const char *const endings[] = {".sbatch", ".slurm", ".sh"};
+  return WO_VIEW_ANY(wo_name_base(path), wo_view_ends, endings);
+}
+
 /* Files that people edit are known by their ending, output of tools by a word in the name. A .txt file with #SBATCH lines is a
  * script that was renamed, for example in a mail. */
 struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path) {
   const struct wo_view base = wo_name_base(path);
-  const bool is_script = wo_view_ends(base, ".sbatch") || wo_view_ends(base, ".slurm") || wo_view_ends(base, ".sh");
   const bool is_config = wo_view_ends(base, ".yaml") || wo_view_ends(base, ".yml") || wo_view_ends(base, ".json") ||
                          wo_view_ends(base, ".toml") || wo_view_ends(base, ".ini") || wo_view_ends(base, ".cfg");
   const bool is_prose = wo_view_ends(base, ".md") || wo_view_ends(base, ".rst") || wo_view_ends(base, ".markdown");
   if (is_prose) return WO_VIEW("prose");
   const bool is_stream = wo_view_ends(base, ".out") || wo_view_ends(base, ".err") || wo_view_ends(base, ".log");
-  if (is_script || (has_kind(store, file, WO_KIND_SBATCH) && wo_view_ends(base, ".txt"))) return WO_VIEW("sbatch");
+  if (wo_name_is_script(path) || (has_kind(store, file, WO_KIND_SBATCH) && wo_view_ends(base, ".txt"))) return WO_VIEW("sbatch");
   if (wo_view_has(base, "scontrol")) return WO_VIEW("scontrol");
   if (wo_view_has(base, "sacct")) return WO_VIEW("sacct");
   const struct wo_view trace = trace_format(store, file, base);

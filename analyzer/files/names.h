@@ -32,6 +32,13 @@ int32_t wo_name_local_rank(struct wo_view path);
  * nodes count ("node", "gpu" with two digits, "nid", "dgx", ...). */
 struct wo_view wo_name_host(struct wo_view path);
 
+/* Whether the name ends as that of a script that people submit: .sbatch, .slurm, .sh. */
+bool wo_name_is_script(struct wo_view path);
+
+/* Whether input `file` holds jobs as `scontrol show job` prints them, and no other evidence, whatever its name is. A log that
+ * quotes such a text is none. */
+bool wo_name_is_control(const struct wo_event_store *store, uint32_t file);
+
 /* The sort of input `file`, by its evidence and its name: "sbatch", "config", "scontrol", "sacct", "log", or a
  * trace: "dmon", "pmon", "query-csv", "query-apps", "smi-table", "smi-q", "smi-xml", "dcgmi", "gpustat". */
 struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path);

@@ -1,6 +1,7 @@
 /* The unified diff of a file, from the lines that edits changed. See patch.h and patch_internal.h. */
 #include "analyzer/patch/patch.h"
 #include "analyzer/patch/patch_internal.h"
+#include "parsers/base/clean.h"
 
 enum { CONTEXT_LINES = 3 };
 
@@ -73,24 +74,27 @@ void wo__patch_hunks_line(struct wo__patch_hunks *hunks, struct wo_view old, str
   if (now.len > 0) add_marked(&hunks->added, '+', now), hunks->new_count++, hunks->new_line++;
 }
 
-/* A name with bytes that a header line cannot hold is quoted as in C; a tab ends a name with blanks. patch(1) and
+/* Whether a byte of a name is written in octal: control characters, and what cannot be shown as it is (*ret_len bytes). */
+static bool is_octal(struct wo_view rest, size_t *ret_len) {
+  return wo_clean_character(rest, ret_len).ptr != rest.ptr;
+}
+
+/* A name with bytes that a header line cannot hold or show is quoted as in C; a tab ends a name with blanks. patch(1) and
  * git read both. */
 static void add_name(struct wo_text *out, const char *mark, const char *side, struct wo_view path) {
   bool is_quoted = false;
-  for (size_t i = 0; i < path.len; i++) {
-    const unsigned char c = (unsigned char)path.ptr[i];
-    is_quoted = is_quoted || c < ' ' || c == 127 || c == '"' || c == '\\';
+  size_t len = 0;
+  for (size_t i = 0; i < path.len; i += len) {
+    const char c = path.ptr[i];
+    is_quoted = is_octal(wo_view_skip(path, i), &len) || is_quoted || c == '"' || c == '\\';
   }
   wo_text_add(out, "%s %s%s/", mark, is_quoted ? "\"" : "", side);
-  for (size_t i = 0; i < path.len; i++) {
-    const unsigned char c = (unsigned char)path.ptr[i];
-    if (is_quoted && (c == '"' || c == '\\')) {
-      wo_text_add(out, "\\%c", c);
-    } else if (c < ' ' || c == 127) {
-      wo_text_add(out, "\\%03o", c);
-    } else {
-      wo_text_add_view(out, wo_view_sub(path, i, i + 1));
-    }
+  for (size_t i = 0; i < path.len; i += len) {
+    const bool is_hidden = is_octal(wo_view_skip(path, i), &len);
+    for (size_t k = i; k < i + len && is_hidden; k++) wo_text_add(out, "\\%03o", (unsigned)(unsigned char)path.ptr[k]);
+    if (is_hidden) continue;
+    if (is_quoted && (path.ptr[i] == '"' || path.ptr[i] == '\\')) wo_text_repeat(out, '\\', 1);
+    wo_text_add_view(out, wo_view_sub(path, i, i + len));
   }
   const bool has_blank = wo_view_find_char(path, ' ', 0) != WO_NOT_FOUND;
   wo_text_add(out, "%s%s\n", is_quoted ? "\"" : "", has_blank && !is_quoted ? "\t" : "");

@@ -4,6 +4,7 @@
 #include "analyzer/patch/patch.h"
 #include "analyzer/patch/patch_internal.h"
 #include "parsers/base/command/message.h"
+#include "parsers/base/output/shell_words.h"
 
 enum { VALUE_BYTES = 64, PATH_BYTES = 1024 };
 
@@ -15,8 +16,9 @@ struct planner {
   struct wo_text *notes;
 };
 
+/* A path that is shown in another way than it was given would name another file. */
 static bool is_editable(const struct wo_job_input *input) {
-  return !input->is_compressed && !input->is_unreadable &&
+  return input->is_path_exact && !input->is_compressed && !input->is_unreadable &&
          (wo_view_is(input->format, "sbatch") || wo_view_is(input->format, "config"));
 }
 
@@ -117,11 +119,11 @@ static enum wo_status add_change(struct planner *planner, const struct wo_findin
   const struct wo_view to =
       seen ? new_value(planner, fix, choice, change, wo_event_text(seen, WO_FIELD_KEY)) : (struct wo_view){0};
   bool is_added = false;
-  if (!event && seen && to.len > 0 && add_variable(planner, seen, to, &is_added) != WO_OK) return WO_E_NOMEM;
+  if (!event && seen && wo_shell_is_plain(to) && add_variable(planner, seen, to, &is_added) != WO_OK) return WO_E_NOMEM;
   if (is_added) return WO_OK;
   if (!event) {
     note(planner, change, "it is set in none of the scripts and configurations given; change it where the job sets it");
-  } else if (to.len == 0) {
+  } else if (!wo_shell_is_plain(to)) { /* empty, or more than a word in a script */
     note(planner, change, "its line cannot be changed by itself");
   } else {
     planner->edits[planner->count++] =

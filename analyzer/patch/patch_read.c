@@ -15,7 +15,7 @@ static enum wo_status fail(struct wo_err *err, const char *what) {
 enum wo_status wo__patch_read(const char *path, struct wo_text *ret_text, struct wo_err *err) {
   struct stat info;
   struct wo_text text = {0};
-  char buf[16 * 1024];
+  char buf[4 * 1024];
   size_t count;
   if (lstat(path, &info) != 0) return fail(err, "cannot be read");
   if (!S_ISREG(info.st_mode)) return wo_err_set(err, WO_E_KIND, "is not a plain file (a link is not followed)");

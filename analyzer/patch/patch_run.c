@@ -140,13 +140,13 @@ enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct w
                                   const struct wo_choice *choices, size_t choice_count, bool is_writing, struct wo_text *out,
                                   struct wo_text *errors) {
   struct wo_arena arena;
-  struct file files[WO_PATCH_EDITS_MAX];
   const struct wo_patch_edit *edits = NULL;
   size_t count = 0;
   assert(report && out && errors);
   const size_t errors_before = errors->len;
   wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
-  bool is_done = wo_patch_plan(report, fixes, choices, choice_count, &arena, &edits, &count, errors) == WO_OK;
+  struct file *const files = wo_arena_array(&arena, WO_PATCH_EDITS_MAX, sizeof *files); /* too many for the stack */
+  bool is_done = files && wo_patch_plan(report, fixes, choices, choice_count, &arena, &edits, &count, errors) == WO_OK;
   const bool is_whole = errors->len == errors_before; /* the plan notes each change that it leaves out */
   const size_t file_count = is_done ? list_files(edits, count, files) : 0;
   if (!is_done) wo_message(errors, (struct wo_view){0}, "%s", wo_status_text(WO_E_NOMEM));

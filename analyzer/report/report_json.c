@@ -86,6 +86,7 @@ static void put_inputs(struct writer *w, cJSON *root) {
     wo_json_put_bool(&w->json, object, "unreadable", input->is_unreadable);
     wo_json_put_texts(&w->json, object, "notes", input->notes, input->note_count);
   }
+  if (w->job->left_out_count > 0) wo_json_put_count(&w->json, root, "inputs_left_out", w->job->left_out_count);
 }
 
 /* The runs of files that hold several. The index counts all runs of all files, from 1. */

@@ -4,8 +4,10 @@
 #include "analyzer/diagnosis/diagnose.h"
 #include "analyzer/diagnosis/ladder.h"
 #include "analyzer/facts/sizes.h"
+#include "analyzer/files/names.h"
 #include "analyzer/report/report.h"
 #include "parsers/base/limits.h"
+#include "parsers/base/output/shell_words.h"
 #include "parsers/base/units.h"
 
 /* ---- Memory of the card ---- */
@@ -143,23 +145,78 @@ static enum wo_status make_folds(const struct wo_diagnosis *diagnosis, struct wo
 
 /* ---- Resubmission ---- */
 
-/* The script that the user submitted: the command that scontrol prints (an absolute path), or a script among the inputs. */
-static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
-  const struct wo_job *job = report->job;
-  if (!wo_report_tells_failure(report) || report->findings[0].fix_count == 0) return;
+/* Whether the block of an scontrol dump is about a job with that id and that task of an array (-1: unknown). */
+static bool is_about(const struct wo_event *block, struct wo_view id, int64_t task) {
+  const bool is_task = (int64_t)wo_event_number(block, WO_FIELD_ARRAY_TASK, -1) == task;
+  return wo_view_equal(wo_event_text(block, WO_FIELD_JOB), id) ||
+         (is_task && wo_view_equal(wo_event_text(block, WO_FIELD_ARRAY_JOB), id));
+}
+
+/* Whether the block begins as scontrol begins it, and is about the job that is diagnosed: the one of whose id the names of the
+ * other inputs are ("slurm-4711.out"), else the one that their lines name. */
+static bool is_own_block(const struct wo_job *job, const struct wo_event *block) {
+  const bool is_whole = wo_view_starts(wo_view_trim_start(block->text), "JobId=") &&
+                        wo_event_text(block, WO_FIELD_JOB_NAME).len > 0 && !block->is_quoted;
+  bool is_named = false;
+  for (size_t i = 0; i < job->input_count && is_whole; i++) {
+    int64_t task = -1;
+    const struct wo_view id = wo_name_job(job->inputs[i].path, &task);
+    if (id.len == 0 || i == block->span.file) continue;
+    if (is_about(block, id, task)) return true;
+    is_named = true;
+  }
+  return is_whole && !is_named && job->story.job_id.len > 0 && is_about(block, job->story.job_id, job->story.array_task);
+}
+
+/* The command (an absolute path and its arguments) that an scontrol dump has for the job; empty without one. Lines of a log,
+ * which may be anybody's, never become a command. */
+static struct wo_view find_submitted(const struct wo_job *job) {
   wo_each_event (event, &job->events) {
     const struct wo_view command = wo_event_text(event, WO_FIELD_PROGRAM);
-    /* A launch line such as "/opt/python3 train.py" is a line of the script. */
-    if (event->kind != WO_KIND_JOB_INFO || event->mark == WO_MARK_LAUNCH_LINE || !wo_view_starts(command, "/")) continue;
-    report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", WO_SHOWN(command));
-    return;
+    if (event->mark != WO_MARK_SCONTROL || !wo_view_starts(command, "/") || !is_own_block(job, event)) continue;
+    if (wo_name_is_control(&job->events, event->span.file)) return command;
   }
+  return (struct wo_view){0};
+}
+
+/* A script among the inputs, by its name: a log can print lines that make it look like one. Empty without one. */
+static struct wo_view find_script(const struct wo_job *job) {
   for (size_t i = 0; i < job->input_count; i++) {
-    const struct wo_view path = job->inputs[i].path;
-    if (!wo_view_is(job->inputs[i].format, "sbatch")) continue;
-    report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", WO_SHOWN(path));
-    return;
+    const struct wo_job_input *const input = &job->inputs[i];
+    const bool is_usable = input->is_path_exact && !input->is_compressed && !input->is_unreadable;
+    if (is_usable && wo_name_is_script(input->path)) return input->path;
   }
+  return (struct wo_view){0};
+}
+
+/* Words of a command that scontrol prints. */
+enum { COMMAND_WORDS_MAX = 64 };
+
+/* The words of a command behind the first one. False if there are too many. */
+static bool add_arguments(struct wo_view command, struct wo_view words[COMMAND_WORDS_MAX], size_t *count) {
+  wo_view_word(&command);
+  for (struct wo_view word = wo_view_word(&command); word.len > 0; word = wo_view_word(&command)) {
+    if (*count == COMMAND_WORDS_MAX) return false;
+    words[(*count)++] = word;
+  }
+  return true;
+}
+
+/* The script that is given, else the one that was submitted, with the arguments that it was submitted with. */
+static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  if (!wo_report_tells_failure(report) || report->findings[0].fix_count == 0) return;
+  const struct wo_view script = find_script(report->job), submitted = find_submitted(report->job);
+  struct wo_view rest = submitted;
+  const struct wo_view program = wo_view_word(&rest);
+  const bool is_same = wo_view_equal(wo_name_base(script), wo_name_base(program));
+  struct wo_view words[COMMAND_WORDS_MAX] = {WO_VIEW("sbatch"),
+                                             script.len > 0 ? wo_shell_path(diagnosis->arena, script) : program};
+  struct wo_text text = {0};
+  size_t count = 2;
+  const bool is_whole = (script.len > 0 && !is_same) || add_arguments(submitted, words, &count);
+  if (words[1].len > 0 && is_whole && wo_shell_add_command(&text, words, count))
+    report->resubmit = wo_arena_copy(diagnosis->arena, (struct wo_view){text.ptr, text.len});
+  wo_text_done(&text);
 }
 
 /* Findings are made before the line to resubmit with, which is shown only if a fix is proposed. */

@@ -9,11 +9,12 @@
 #include "parsers/base/units.h"
 
 enum {
-  WIDTH_MIN = 40,   /* narrower pages are laid out with this width */
-  INPUTS_NAMED = 3, /* in the first line; more are counted */
+  WIDTH_MIN = 40,    /* narrower pages are laid out with this width */
+  INPUTS_NAMED = 3,  /* in the first line; more are counted */
+  INPUTS_NOTED = 20, /* unreadable ones, and read ones with notes; more are counted */
   NODES_NAMED = 4,
   SURVIVED_NAMED = 2,
-  RANKS_COUNTED = 65536
+  RANKS_COUNTED = 32768
 };
 
 /* ---- First line: the job ---- */
@@ -28,9 +29,9 @@ static size_t put_input_items(struct wo__writer *w, size_t column) {
     wo__add_path(wo__writer_start(w), job->inputs[i].path);
     column = wo_page_item(&w->page, column, 0, WO_TINT_PLACE, wo__writer_scratch(w));
   }
-  if (named < job->input_count) {
+  if (named < job->input_count + job->left_out_count) {
     wo_text_add(wo__writer_start(w), "and ");
-    wo__add_counted(&w->scratch, job->input_count - named, "more file", "more files");
+    wo__add_counted(&w->scratch, job->input_count + job->left_out_count - named, "more file", "more files");
     column = wo_page_item(&w->page, column, 0, WO_TINT_PLAIN, wo__writer_scratch(w));
   }
   return column;
@@ -278,22 +279,40 @@ static void put_note(const struct wo__writer *w, struct wo_view text) {
   wo__end_line(w);
 }
 
-/* Inputs that could not be read or were cut, and evidence that was left out. Always written: a diagnosis from half of the logs
- * must say so. */
-static void write_notes(struct wo__writer *w) {
-  const struct wo_job *const job = w->report->job;
-  for (size_t i = 0; i < job->input_count; i++) {
-    const struct wo_job_input *const input = &job->inputs[i];
-    for (size_t n = 0; n < input->note_count; n++) {
-      wo__add_path(wo__writer_start(w), input->path);
-      wo_text_add(&w->scratch, ": %.*s", WO_SHOWN(input->notes[n]));
-      put_note(w, wo__writer_scratch(w));
-    }
-    if (!input->is_unreadable || input->note_count > 0) continue;
+/* The notes on one input: each for itself. */
+static void put_input_notes(struct wo__writer *w, const struct wo_job_input *input) {
+  for (size_t n = 0; n < input->note_count; n++) {
     wo__add_path(wo__writer_start(w), input->path);
-    wo_text_add(&w->scratch, ": could not be read");
+    wo_text_add(&w->scratch, ": %.*s", WO_SHOWN(input->notes[n]));
     put_note(w, wo__writer_scratch(w));
   }
+  if (!input->is_unreadable || input->note_count > 0) return;
+  wo__add_path(wo__writer_start(w), input->path);
+  wo_text_add(&w->scratch, ": could not be read");
+  put_note(w, wo__writer_scratch(w));
+}
+
+/* "N more inputs could not be read". Nothing for none. */
+static void put_more(struct wo__writer *w, size_t count, const char *one, const char *many) {
+  if (count == 0) return;
+  wo__add_counted(wo__writer_start(w), count, one, many);
+  put_note(w, wo__writer_scratch(w));
+}
+
+/* Inputs that could not be read or were cut, and evidence that was left out. Always written: a diagnosis from half of the logs
+ * must say so. A folder of unreadable files must not hide the diagnosis, so the first ones are named and the others counted. */
+static void write_notes(struct wo__writer *w) {
+  const struct wo_job *const job = w->report->job;
+  const size_t most = w->page.style.is_verbose ? SIZE_MAX : INPUTS_NOTED;
+  size_t unread = 0, noted = 0, hidden_unread = job->left_out_count, hidden_noted = 0;
+  for (size_t i = 0; i < job->input_count; i++) {
+    const struct wo_job_input *const input = &job->inputs[i];
+    const bool is_hidden = input->is_unreadable ? unread++ >= most : input->note_count > 0 && noted++ >= most;
+    if (!is_hidden) put_input_notes(w, input);
+    if (is_hidden) ++*(input->is_unreadable ? &hidden_unread : &hidden_noted);
+  }
+  put_more(w, hidden_unread, "more input could not be read", "more inputs could not be read");
+  put_more(w, hidden_noted, "more input has notes: --verbose shows them", "more inputs have notes: --verbose shows them");
   if (job->events.dropped == 0) return;
   wo__add_counted(wo__writer_start(w), job->events.dropped, "piece of evidence", "pieces of evidence");
   wo_text_add(&w->scratch, " beyond the limits: counted, not kept");
@@ -304,7 +323,8 @@ static void write_notes(struct wo__writer *w) {
 static bool has_rest(const struct wo__writer *w) {
   const struct wo_report *const report = w->report;
   const struct wo_facts *const facts = &report->facts;
-  bool has_some = report->finding_count > 1 || report->fold_count > 0 || report->resubmit.len > 0 || w->events->dropped > 0;
+  bool has_some = report->finding_count > 1 || report->fold_count > 0 || report->resubmit.len > 0 || w->events->dropped > 0 ||
+                  report->job->left_out_count > 0;
   has_some = has_some || wo__has_settings(w);
   for (size_t i = 0; i < report->job->input_count; i++)
     has_some = has_some || report->job->inputs[i].note_count > 0 || report->job->inputs[i].is_unreadable;

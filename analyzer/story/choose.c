@@ -60,33 +60,34 @@ static bool wins(const struct wo_timeline *timeline, const struct wo_event *even
 
 /* ---- Files by name ---- */
 
-/* A file and the range of its events in the store. */
-struct file_events {
-  struct wo_view path;
-  size_t first;
-  size_t end;
-};
-
 static int compare_files(const void *a, const void *b) {
-  const struct file_events *x = a;
-  const struct file_events *y = b;
+  const struct wo_file_events *x = a;
+  const struct wo_file_events *y = b;
   const int order = wo_view_compare(x->path, y->path);
   if (order != 0) return order;
   return x->first < y->first ? -1 : 1;
 }
 
-/* The files that hold evidence, by name; returns their number. */
-static size_t sort_files(const struct wo_job *job, struct file_events *files, size_t cap) {
-  size_t count = 0;
+/* Whether the event at `index` is the first one of its file. */
+static bool begins_file(const struct wo_job *job, size_t index) {
+  const struct wo_event *const event = &job->events.items[index];
+  return index == 0 || event->span.file != event[-1].span.file;
+}
+
+enum wo_status wo__sort_files(struct wo_job *job) {
+  size_t count = 0, used = 0;
+  for (size_t i = 0; i < job->events.count; i++) count += begins_file(job, i);
+  struct wo_file_events *const files = wo_arena_array(&job->arena, count + 1, sizeof *files);
+  if (!files) return WO_E_NOMEM;
   for (size_t i = 0; i < job->events.count; i++) {
     const uint32_t file = job->events.items[i].span.file;
-    const bool is_new = i == 0 || file != job->events.items[i - 1].span.file;
-    if (is_new && count == cap) break;
-    if (is_new) files[count++] = (struct file_events){.path = job->inputs[file].path, .first = i};
-    files[count - 1].end = i + 1;
+    if (begins_file(job, i)) files[used++] = (struct wo_file_events){.path = job->inputs[file].path, .first = i};
+    files[used - 1].end = i + 1;
   }
-  if (count > 1) qsort(files, count, sizeof *files, compare_files);
-  return count;
+  if (used > 1) qsort(files, used, sizeof *files, compare_files);
+  job->story.files = files;
+  job->story.file_count = used;
+  return WO_OK;
 }
 
 /* ---- The launcher's report ---- */
@@ -122,10 +123,9 @@ static bool is_of_root(const struct wo_event *event, const struct wo_event *root
 
 /* The failure by claims, times and ranks alone. */
 static const struct wo_event *choose_by_order(const struct wo_job *job, const bool *is_open, int32_t run) {
-  struct file_events files[WO_LIMIT_INPUT_FILES];
-  const size_t count = sort_files(job, files, WO_LIMIT_INPUT_FILES);
+  const struct wo_file_events *const files = job->story.files;
   const struct wo_event *best = NULL;
-  for (size_t f = 0; f < count; f++) {
+  for (size_t f = 0; f < job->story.file_count; f++) {
     for (size_t i = files[f].first; i < files[f].end; i++) {
       const struct wo_event *event = &job->events.items[i];
       if (is_open[i] && is_in(job, event, run) && wins(job->story.timeline, event, best)) best = event;

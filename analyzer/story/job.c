@@ -63,17 +63,21 @@ void wo_job_expect(struct wo_job *job, const char *const *paths, size_t count) {
   job->path_count = count;
 }
 
-/* NULL beyond the limit of files, or without memory. Names of files can contain any bytes; they are cleaned because they are
- * printed on terminals and in JSON. */
+/* NULL beyond the limit of files, or without memory; the input is then counted. Names of files can contain any bytes; they are
+ * cleaned because they are printed on terminals and in JSON. */
 static struct wo_job_input *add_input(struct wo_job *job, const char *path) {
   WO_VEC(struct wo_job_input) rows = {job->inputs, job->input_count, job->input_capacity};
-  if (!WO_VEC_RESERVE(&rows, 1, WO_LIMIT_INPUT_FILES)) return NULL;
+  if (!WO_VEC_RESERVE(&rows, 1, WO_LIMIT_INPUT_FILES)) {
+    job->left_out_count++;
+    return NULL;
+  }
   job->inputs = rows.items;
   job->input_capacity = rows.capacity;
   struct wo_job_input *row = &job->inputs[job->input_count++];
   *row = (struct wo_job_input){.format = WO_VIEW("log")};
   char clean[512];
   row->path = wo_arena_copy(&job->arena, wo_clean_utf8(wo_view_of(path), clean, sizeof clean));
+  row->is_path_exact = wo_view_is(row->path, path);
   return row;
 }
 
@@ -83,6 +87,10 @@ static void add_note(struct wo_job_input *row, struct wo_view note) {
 }
 
 void wo_job_add_unreadable(struct wo_job *job, const char *path, const struct wo_err *err) {
+  if (job->unopened_count++ >= WO_LIMIT_UNOPENED_FILES) {
+    job->left_out_count++;
+    return;
+  }
   struct wo_job_input *row = add_input(job, path);
   if (!row) return;
   row->is_unreadable = true;
@@ -237,6 +245,9 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
     status = wo_err_set(err, WO_E_KIND, "is not text: only its readable parts were read");
   }
   row->is_compressed = wo_input_is_compressed(input);
+  if (wo_input_tail_offset(input) > 0)
+    add_note(row, wo_arena_format(&job->arena, "plain text behind the compressed part, from byte %llu, was read too",
+                                  (unsigned long long)wo_input_tail_offset(input)));
   if (status != WO_OK) {
     row->is_unreadable = true;
     if (err) add_note(row, wo_arena_copy(&job->arena, wo_view_of(err->message)));

@@ -40,11 +40,12 @@ const char *wo_outcome_text(enum wo_outcome outcome);
 
 /* One input of the job. */
 struct wo_job_input {
-  struct wo_view path;   /* as given; "<stdin>" for a pipe */
+  struct wo_view path;   /* as given, with what cannot be shown replaced; "<stdin>" for a pipe */
   struct wo_view format; /* log, sbatch, config, scontrol, dmon, ...: the names of the JSON report */
   uint64_t bytes;
   uint64_t lines;
   bool is_compressed;
+  bool is_path_exact; /* nothing of the path was replaced or cut: it names the file, and commands and patches may use it */
   bool is_unreadable; /* it could not be read, or not to its end; the note says why */
   bool is_recording;  /* allocations as PyTorch records them (snapshot, profiler): no log; `whyoom replay` reads it */
   struct wo_view notes[8];
@@ -78,6 +79,13 @@ struct wo_run {
   uint32_t attempt;             /* from 1; 0 for a run that is part of one file */
 };
 
+/* A file with evidence: the range of its events in the store. */
+struct wo_file_events {
+  struct wo_view path;
+  size_t first;
+  size_t end;
+};
+
 struct wo_timeline; /* analyzer/story/timeline.h */
 
 struct wo_story {
@@ -99,8 +107,10 @@ struct wo_story {
   struct wo_view step_unit;           /* step, it, epoch, episode */
   struct wo_view phase;               /* empty when unknown */
   const struct wo_timeline *timeline; /* of all events */
-  struct wo_view job_id;              /* empty when unknown */
-  int64_t array_task;                 /* or -1 */
+  const struct wo_file_events *files; /* by name */
+  size_t file_count;
+  struct wo_view job_id; /* empty when unknown */
+  int64_t array_task;    /* or -1 */
   struct wo_view nodes[64];
   size_t node_count;
   int32_t rank_count; /* ranks seen or configured, or -1 */
@@ -112,6 +122,8 @@ struct wo_job {
   struct wo_job_input *inputs;
   size_t input_count;
   size_t input_capacity;
+  size_t unopened_count; /* inputs that could not be opened; the first WO_LIMIT_UNOPENED_FILES are in the list */
+  size_t left_out_count; /* inputs that are not in the list: they could not be read, or are beyond the limit */
   struct wo_pattern_set *patterns;
   const struct wo_pack *pack;
   const char *const *paths; /* of all inputs, read or not: see wo_job_expect */
@@ -135,7 +147,7 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
 /* Reads text that is already in memory (tests, examples of rules). */
 enum wo_status wo_job_read_text(struct wo_job *job, struct wo_view text, const char *path);
 
-/* Notes an input that could not be opened. */
+/* Notes an input that could not be opened; beyond the limit of files it is only counted. */
 void wo_job_add_unreadable(struct wo_job *job, const char *path, const struct wo_err *err);
 
 /* Fills the story: which failure came first, what followed from it, how the job ended. WO_E_NOMEM. */

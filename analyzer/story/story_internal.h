@@ -38,6 +38,9 @@ enum wo_status wo__survivors_find(struct wo_job *job, bool *is_open);
 /* All runs that are diagnosed (wo__is_current). */
 #define WO__RUNS_CURRENT (-1)
 
+/* Fills story->files, which the choice walks. WO_E_NOMEM. */
+enum wo_status wo__sort_files(struct wo_job *job);
+
 /* The first failure among the open events of a run, or NULL. The order of the files changes nothing. */
 const struct wo_event *wo__choose_failure(const struct wo_job *job, const bool *is_open, int32_t run);
 

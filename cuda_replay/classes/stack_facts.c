@@ -306,14 +306,15 @@ enum wo_status wo_stack_facts_make(const struct wo_recording *recording, struct 
   struct wo_stack_facts_set set = {0};
   WO_VEC(struct frame_facts) frames = {0};
   size_t frame_count = recording->frames.count, stack_count = recording->stacks.count;
-  if ((frame_count > 0 && !WO_VEC_RESERVE(&frames, frame_count, SIZE_MAX)) ||
+  struct op_index *const index = malloc(sizeof *index);
+  if (!index || (frame_count > 0 && !WO_VEC_RESERVE(&frames, frame_count, SIZE_MAX)) ||
       (stack_count > 0 && !WO_VEC_RESERVE(&set, stack_count, SIZE_MAX))) {
+    free(index);
     WO_VEC_DONE(&frames);
     WO_VEC_DONE(&set);
     return WO_E_NOMEM;
   }
-  struct op_index index;
-  op_index_fill(&index);
+  op_index_fill(index);
   for (size_t i = 0; i < frame_count; i++) {
     const struct wo_frame *frame = &recording->frames.items[i];
     struct frame_facts *facts = &frames.items[frames.count++];
@@ -321,12 +322,13 @@ enum wo_status wo_stack_facts_make(const struct wo_recording *recording, struct 
     if (is_python_frame(frame))
       read_python(frame, facts);
     else
-      read_native(&index, frame, facts);
+      read_native(index, frame, facts);
   }
   for (size_t i = 0; i < stack_count; i++) {
     set.items[set.count++] = read_stack(recording, recording->stacks.items[i], frames.items);
   }
   mark_engine_stacks(&set);
+  free(index);
   WO_VEC_DONE(&frames);
   *ret_set = set;
   return WO_OK;

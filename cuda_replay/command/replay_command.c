@@ -62,30 +62,37 @@ static void plot(struct run *run, const char *path, const struct wo_replay_repor
   }
 }
 
-/* One report; false if there is none, which has been reported as an error. */
-static bool replay_device(struct run *run, const char *path, const struct wo_recording *recording, const struct wo_trace *trace) {
-  struct wo_replay_report report;
-  struct wo_err err = {0};
-  const double begin = wo_hooks_seconds_now(run->args.gpu.hooks);
-  const enum wo_status status = wo_replay_make(recording, trace, wo_view_of(path), &run->args, &report, &err);
-  if (status != WO_OK) {
-    if (err.code == WO_OK) err.code = status;
-    fail(run, path, &err);
-    return false;
-  }
-  report.has_times = !run->args.no_times;
-  report.seconds = wo_hooks_seconds_now(run->args.gpu.hooks) - begin;
-  if (report.seconds > 0) report.events_per_second = (double)report.operation_count / report.seconds;
+/* Writes a report that was made. */
+static void write_report(struct run *run, const char *path, struct wo_replay_report *report, double seconds) {
+  report->has_times = !run->args.no_times;
+  report->seconds = seconds;
+  if (report->seconds > 0) report->events_per_second = (double)report->operation_count / report->seconds;
   if (run->report_count++ > 0 && run->call->format != WO_OUT_JSON) wo_text_add(run->call->out, "\n");
   if (run->call->format == WO_OUT_JSON) {
-    wo_replay_json(&report, run->call->out);
+    wo_replay_json(report, run->call->out);
   } else {
-    wo_replay_text(&report, run->call->style, run->call->out);
+    wo_replay_text(report, run->call->style, run->call->out);
   }
-  plot(run, path, &report);
-  join_exit(run, exit_of(&run->args, report.verdict));
-  wo_replay_report_done(&report);
-  return true;
+  plot(run, path, report);
+  join_exit(run, exit_of(&run->args, report->verdict));
+}
+
+/* One report; false if there is none, which has been reported as an error. */
+static bool replay_device(struct run *run, const char *path, const struct wo_recording *recording, const struct wo_trace *trace) {
+  struct wo_replay_report *const report = malloc(sizeof *report); /* too large for a small stack */
+  struct wo_err err = {0};
+  const double begin = wo_hooks_seconds_now(run->args.gpu.hooks);
+  const enum wo_status status =
+      report ? wo_replay_make(recording, trace, wo_view_of(path), &run->args, report, &err) : wo_err_nomem(&err);
+  if (status == WO_OK) {
+    write_report(run, path, report, wo_hooks_seconds_now(run->args.gpu.hooks) - begin);
+    wo_replay_report_done(report);
+  } else {
+    if (err.code == WO_OK) err.code = status;
+    fail(run, path, &err);
+  }
+  free(report);
+  return status == WO_OK;
 }
 
 /* Lists the devices if the requested one does not exist. */

@@ -1,5 +1,4 @@
-/* Writing SVG. Text is decoded here again, more strictly than for terminals: one forbidden character makes a whole document
- * unreadable. */
+/* Writing SVG. Text is more restricted than on terminals: one forbidden character makes a whole document unreadable. */
 #include "cuda_replay/plot/svg.h"
 
 #include <assert.h>
@@ -8,27 +7,15 @@
 #include <stdint.h>
 #include <string.h>
 
-#define REPLACEMENT "\xEF\xBF\xBD"
+#include "parsers/base/clean.h"
+
 #define ELLIPSIS "\xE2\x80\xA6"
 
 /* ---- Text ---- */
 
-/* The code of a character; 0 for a byte that is not part of a well-formed one. */
-static uint32_t code_of(struct wo_view text, size_t len) {
-  const unsigned char lead = (unsigned char)text.ptr[0];
-  uint32_t code = len == 1 ? lead : lead & (0x7FU >> len);
-  for (size_t i = 1; i < len; i++) code = code << 6 | ((unsigned char)text.ptr[i] & 0x3FU);
-  static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  assert(len >= 1 && len <= 4);
-  return (len == 1 && lead >= 0x80) || code < smallest[len] || code > 0x10FFFF ? 0 : code;
-}
-
-/* Whether a character may be written: XML 1.0 allows it, it is no control, and it does not change the direction of the text
- * around it. */
+/* Whether a character may be written: it is shown as it is, and XML 1.0 allows it. */
 static bool is_plain(uint32_t code) {
-  if (code < 0x20 || (code >= 0x7F && code < 0xA0)) return false;
-  if (code >= 0xD800 && code <= 0xDFFF) return false;
-  if ((code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069)) return false;
+  if (code == WO_UTF8_INVALID || wo_clean_is_control(code) || wo_clean_is_hidden(code)) return false;
   return code != 0xFFFE && code != 0xFFFF;
 }
 
@@ -41,21 +28,21 @@ static void escape_char(struct wo_text *out, struct wo_view one, uint32_t code) 
   for (size_t i = 0; i < sizeof escapes / sizeof *escapes; i++) {
     if (escapes[i].code == code) one = wo_view_of(escapes[i].text);
   }
-  wo_text_add_view(out, is_plain(code) ? one : WO_VIEW(REPLACEMENT));
+  wo_text_add_view(out, is_plain(code) ? one : WO_VIEW(WO_REPLACEMENT));
 }
 
 /* Counts characters, not bytes, so that no character is cut. */
 void wo_svg_escape(struct wo_text *out, struct wo_view text, size_t max_chars) {
   size_t at = 0;
-  size_t columns = 0;
   for (size_t chars = 0; at < text.len; chars++) {
     const struct wo_view rest = wo_view_skip(text, at);
-    const size_t len = wo_text_char(rest, &columns);
+    size_t len = 0;
+    const uint32_t code = wo_utf8_read(rest, &len);
     if (chars + 1 >= max_chars && len < rest.len) {
       wo_text_add_view(out, WO_VIEW(ELLIPSIS));
       return;
     }
-    escape_char(out, wo_view_sub(rest, 0, len), code_of(rest, len));
+    escape_char(out, wo_view_sub(rest, 0, len), code);
     at += len;
   }
 }

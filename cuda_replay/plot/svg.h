@@ -7,8 +7,8 @@
 #include "parsers/base/text.h"
 
 /* Appends text as XML character data that is also safe in attributes: markup escaped; control bytes, invalid UTF-8, characters
- * that XML forbids and marks that change the direction of text become U+FFFD. Cut to max_chars characters, of which the last is
- * then an ellipsis. */
+ * that XML forbids and those that are not seen (wo_clean_is_hidden) become U+FFFD. Cut to max_chars characters, of which the last
+ * is then an ellipsis. */
 void wo_svg_escape(struct wo_text *out, struct wo_view text, size_t max_chars);
 
 /* Appends a coordinate with at most one decimal ("12.5", "7"). Finite values only. */

@@ -8,8 +8,11 @@
 
 #include "parsers/base/limits.h"
 
+/* A compressed recording ends with its last gzip member; bytes behind it are no part of it (wo_input_tail_offset). */
 static enum wo_status fill_from_input(void *context, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
-  return wo_input_read(context, buf, cap, ret_len, err);
+  const enum wo_status status = wo_input_read(context, buf, cap, ret_len, err);
+  if (status == WO_OK && wo_input_tail_offset(context) > 0) *ret_len = 0;
+  return status;
 }
 
 struct wo_trace_feed wo_trace_feed_input(struct wo_input *input) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/base/output/shell_words.h"
 #include "parsers/base/units.h"
 
 /* One candidate. Order: of equals the earlier one wins, so simple and established settings come first. */
@@ -167,11 +168,15 @@ static void sort(struct wo_sweep_row *rows, size_t count) {
 static struct wo_view write_paste(const struct sweeper *sweeper) {
   const struct wo_sweep_row *const best = &sweeper->rows[0];
   const char *const variable = sweeper->base->torch >= TORCH_NEW_VARIABLE ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
-  const struct wo_view value = wo_view_is(best->text, "default") ? (struct wo_view){"", 0} : best->text;
   if (best->worth != WO_SWEEP_BETTER || best->result.oom_count > 0) return (struct wo_view){"", 0};
-  return wo_arena_format(sweeper->arena, "export %s=%.*s%s%.*s", variable, (int)value.len, value.ptr,
-                         best->needs.len > 0 ? "   # and " : "", (int)best->needs.len,
-                         best->needs.len > 0 ? best->needs.ptr : "");
+  struct wo_text line = {0};
+  wo_text_add(&line, "export %s=", variable);
+  if (!wo_view_is(best->text, "default")) wo_shell_add_word(&line, best->text); /* brackets of a list mean names of files */
+  if (best->needs.len > 0) wo_text_add(&line, "   # and %.*s", WO_SHOWN(best->needs));
+  const struct wo_view kept =
+      line.is_failed ? (struct wo_view){0} : wo_arena_copy(sweeper->arena, (struct wo_view){line.ptr, line.len});
+  wo_text_done(&line);
+  return kept;
 }
 
 /* The gain in terms of the question: whether it fits, else bytes. */

@@ -162,23 +162,52 @@ static size_t character_length(const unsigned char *bytes, size_t len) {
   return 0;
 }
 
-/* The character that is written for the one at the front of `rest`; *ret_read is the number of bytes that it stands for. */
-static struct wo_view shown_character(struct wo_view rest, size_t *ret_read) {
+uint32_t wo_utf8_read(struct wo_view text, size_t *ret_len) {
   unsigned char bytes[4] = {0};
-  const size_t seen = rest.len < sizeof bytes ? rest.len : sizeof bytes;
-  memcpy(bytes, rest.ptr, seen);
+  assert(text.len > 0);
+  const size_t seen = text.len < sizeof bytes ? text.len : sizeof bytes;
+  memcpy(bytes, text.ptr, seen);
   const size_t length = character_length(bytes, seen);
-  *ret_read = length == 0 ? 1 : length;
-  if (length == 0) return WO_VIEW("\xef\xbf\xbd");
-  /* U+0080 to U+009F are control characters too. */
-  const bool is_c1 = length == 2 && bytes[0] == 0xc2 && bytes[1] < 0xa0;
-  if (is_control(bytes[0]) || is_c1) return WO_VIEW(" ");
-  return wo_view_sub(rest, 0, length);
+  *ret_len = length == 0 ? 1 : length;
+  if (length == 0) return WO_UTF8_INVALID;
+  uint32_t code = length == 1 ? bytes[0] : bytes[0] & (0x7fU >> length);
+  for (size_t i = 1; i < length; i++) code = code << 6 | (bytes[i] & 0x3fU);
+  return code;
 }
 
-/* Offset of the first byte at or after `at` that may be no printable ASCII, found eight bytes at a time: some such bytes may
- * be before it in the last word. */
-static size_t printable_until(struct wo_view raw, size_t at) {
+/* ---- Shown characters ---- */
+
+/* Characters that take no place of their own, or change the place of others: soft hyphen, combining grapheme joiner, marks of
+ * direction, Hangul fillers, vowel separators, zero-width blanks and joiners, line and paragraph separators, embeddings,
+ * overrides and isolates, the byte order mark, annotations, tags. A text that has them can look like another one. */
+static const struct {
+  uint32_t first, last;
+} hidden[] = {
+    {0xad, 0xad},     {0x34f, 0x34f},   {0x61c, 0x61c},   {0x115f, 0x1160},   {0x17b4, 0x17b5},
+    {0x180b, 0x180f}, {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0x3164, 0x3164},
+    {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0xe0000, 0xe0fff},
+};
+
+bool wo_clean_is_control(uint32_t code) {
+  return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}
+
+bool wo_clean_is_hidden(uint32_t code) {
+  for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+    if (code >= hidden[i].first && code <= hidden[i].last) return true;
+  }
+  return false;
+}
+
+struct wo_view wo_clean_character(struct wo_view rest, size_t *ret_read) {
+  const uint32_t code = wo_utf8_read(rest, ret_read);
+  if (wo_clean_is_control(code)) return WO_VIEW(" ");
+  if (code == WO_UTF8_INVALID || wo_clean_is_hidden(code)) return WO_VIEW(WO_REPLACEMENT);
+  return wo_view_sub(rest, 0, *ret_read);
+}
+
+/* Eight bytes at a time: printable bytes of the last word may be behind the offset. */
+size_t wo_clean_printable_until(struct wo_view raw, size_t at) {
   uint64_t word = 0;
   for (; raw.len - at >= sizeof word; at += sizeof word) {
     memcpy(&word, raw.ptr + at, sizeof word);
@@ -192,12 +221,12 @@ struct wo_view wo_clean_utf8(struct wo_view raw, char *buf, size_t cap) {
   size_t len = 0;
   size_t at = 0;
   while (at < raw.len) {
-    const size_t end = printable_until(raw, at);
+    const size_t end = wo_clean_printable_until(raw, at);
     append(buf, cap, &len, raw.ptr + at, end - at);
     at = end;
     if (at == raw.len) break;
     size_t read = 0;
-    const struct wo_view shown = shown_character(wo_view_skip(raw, at), &read);
+    const struct wo_view shown = wo_clean_character(wo_view_skip(raw, at), &read);
     if (shown.len > cap - len) break;
     append(buf, cap, &len, shown.ptr, shown.len);
     at += read;

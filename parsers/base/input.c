@@ -30,10 +30,10 @@ enum { WINDOW_BITS_GZIP = 15 + 16 };
 #define READ_MAX_BYTES ((size_t)1 << 30)
 
 /* The next part of the input. A gzip file is a row of members (RFC 1952 allows any number, and `cat a.gz b.gz` makes them), so
- * MEMBER and BETWEEN alternate; plain bytes never change into anything else. */
+ * MEMBER and BETWEEN alternate; plain bytes, also those behind a member, never change into anything else. */
 enum state {
   STATE_START,   /* nothing looked at yet */
-  STATE_PLAIN,   /* bytes are delivered as they are */
+  STATE_PLAIN,   /* bytes are delivered as they are, to the end */
   STATE_MEMBER,  /* inside a gzip member */
   STATE_BETWEEN, /* a member is complete; what follows is another one, or the end */
   STATE_END
@@ -53,6 +53,7 @@ struct wo_input {
   z_stream inflate;
   uint64_t raw_bytes;        /* read from the descriptor so far */
   uint64_t delivered_bytes;  /* handed to the caller so far */
+  uint64_t tail_offset;      /* in the compressed input, of plain bytes behind its members; 0: none */
   size_t raw_start, raw_end; /* the part of `raw` not used yet */
   unsigned char *raw;
   char *name;
@@ -354,17 +355,28 @@ static enum wo_status read_plain(struct wo_input *input, char *buf, size_t cap, 
   return WO_OK;
 }
 
-/* Decides what begins at the next byte: at the start of the input a member or plain bytes, after a member another member or the
- * end. Bytes after the last member that are no member are padding (tapes and some archives write zeros) and are left unread, as
- * gzip does. */
+/* Passes over padding: tapes and some archives fill a block with zeros behind a member. */
+static enum wo_status skip_zeros(struct wo_input *input, struct wo_err *err) {
+  for (;;) {
+    const enum wo_status status = fill_raw(input, 1, err);
+    if (status != WO_OK || input->raw_start == input->raw_end) return status;
+    while (input->raw_start < input->raw_end && input->raw[input->raw_start] == 0) input->raw_start++;
+    if (input->raw_start < input->raw_end) return WO_OK;
+  }
+}
+
+/* Decides what begins at the next byte: at the start of the input a member or plain bytes, after a member another member, the
+ * end, or plain bytes that somebody appended. gzip(1) ignores those; here they may be the lines that matter. */
 static enum wo_status choose_state(struct wo_input *input, struct wo_err *err) {
   const bool is_start = input->state == STATE_START;
   assert(is_start || input->state == STATE_BETWEEN);
   bool is_member = false;
-  const enum wo_status status = sniff_member(input, &is_member, err);
+  enum wo_status status = is_start ? WO_OK : skip_zeros(input, err);
+  if (status == WO_OK) status = sniff_member(input, &is_member, err);
   if (status != WO_OK) return status;
   if (is_member) return start_member(input, err);
-  input->state = is_start ? STATE_PLAIN : STATE_END;
+  input->state = STATE_PLAIN;
+  if (!is_start && input->raw_start < input->raw_end) input->tail_offset = raw_offset(input);
   return WO_OK;
 }
 
@@ -417,4 +429,9 @@ uint64_t wo_input_bytes(const struct wo_input *input) {
 bool wo_input_is_compressed(const struct wo_input *input) {
   assert(input != NULL);
   return input->is_compressed;
+}
+
+uint64_t wo_input_tail_offset(const struct wo_input *input) {
+  assert(input != NULL);
+  return input->tail_offset;
 }

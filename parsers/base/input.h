@@ -31,8 +31,8 @@ void wo_input_stop_when(struct wo_input *input, const volatile sig_atomic_t *is_
 /* Reads up to cap bytes of expanded content into buf. *ret_len 0 means the end. On failure what came before has already been
  * delivered: WO_E_IO (reading failed), WO_E_SYNTAX (a gzip member is damaged or ends in the middle; the message gives the
  * offset in the compressed file), WO_E_LIMIT (expanded size or ratio, see limits.h; the time is up). After a failure every
- * further call gives *ret_len 0 and WO_OK. EINTR is retried. Garbage or zero padding after a complete gzip member ends the input.
- */
+ * further call gives *ret_len 0 and WO_OK. EINTR is retried. Zero padding between and after gzip members is passed over; other
+ * bytes after a member that are no member are delivered as they are (wo_input_tail_offset). */
 enum wo_status wo_input_read(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err);
 
 /* Bytes delivered so far, after expansion. */
@@ -40,6 +40,10 @@ uint64_t wo_input_bytes(const struct wo_input *input);
 
 /* Whether the input is compressed (known after the first read). */
 bool wo_input_is_compressed(const struct wo_input *input);
+
+/* Offset in a compressed input of bytes behind its gzip members that were delivered as plain ones, as far as was read; 0 without
+ * any. */
+uint64_t wo_input_tail_offset(const struct wo_input *input);
 
 /* Closes and frees. NULL allowed. Returns NULL so that `in = wo_input_close(in);` reads well. */
 struct wo_input *wo_input_close(struct wo_input *input);

@@ -101,14 +101,18 @@
 #define WO_LIMIT_REGEX_STEPS (UINT64_C(256) * 1024)
 #define WO_LIMIT_REGEX_STEPS_PER_BYTE 64
 
+/* Nested groups of a regular expression: PCRE2 compiles them by recursion, which a small stack must hold. */
+#define WO_LIMIT_REGEX_NESTING 32
+
 /* Ranks of a job that are told apart one by one. Evidence of higher ones is noted. */
 #define WO_LIMIT_RANKS 1024
 
 /* Runs of a program that are told apart in the files of one job. It is noted if there are more. */
 #define WO_LIMIT_RUNS 256
 
-/* Files given as one job. */
+/* Files given as one job. Files that cannot be opened leave room for those that can. */
 #define WO_LIMIT_INPUT_FILES 4096
+#define WO_LIMIT_UNOPENED_FILES 1024
 
 /* One rule file: protects memory from a wrong --rules folder. */
 #define WO_LIMIT_RULE_FILE_BYTES ((size_t)1024 * 1024)

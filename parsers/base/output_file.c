@@ -43,15 +43,16 @@ static bool name_beside(const char *path, const char *name, char *buf) {
 /* Replaces a link in file->path by what it leads to, until that is no link. */
 static enum wo_status follow_links(struct wo_output_file *file, struct wo_err *err) {
   for (size_t i = 0; S_ISLNK(file->old.st_mode); i++) {
-    char text[WO_OUTPUT_PATH_BYTES], next[WO_OUTPUT_PATH_BYTES];
+    char text[WO_OUTPUT_PATH_BYTES];
     if (i == LINKS_MAX) return fail(err, "cannot be written", ELOOP);
     if (file->old.st_uid != geteuid() && file->old.st_uid != 0)
       return wo_err_set(err, WO_E_KIND, "is a link that another user made: name the file that is meant");
     const ssize_t length = readlink(file->path, text, sizeof text - 1);
     if (length < 0) return fail(err, "cannot be written", errno);
-    text[length] = '\0';
-    if (!name_beside(file->path, text, next)) return fail(err, "cannot be written", ENAMETOOLONG);
-    memcpy(file->path, next, sizeof next);
+    const size_t start = text[0] == '/' ? 0 : folder_length(file->path);
+    if (start + (size_t)length >= sizeof file->path) return fail(err, "cannot be written", ENAMETOOLONG);
+    memcpy(file->path + start, text, (size_t)length);
+    file->path[start + (size_t)length] = '\0';
     if (lstat(file->path, &file->old) == 0) continue;
     return errno == ENOENT ? wo_err_set(err, WO_E_KIND, "is a link to a file that does not exist: name that file")
                            : fail(err, "cannot be written", errno);
@@ -87,21 +88,16 @@ static enum wo_status check_old(struct wo_output_file *file, struct wo_err *err)
 
 enum wo_status wo_output_find(const char *path, struct wo_output_file *ret_file, struct wo_err *err) {
   assert(path != NULL && ret_file != NULL);
-  struct wo_output_file file = {.descriptor = descriptor_of(path)};
-  enum wo_status status = WO_OK;
-  if (strlen(path) >= sizeof file.path) return fail(err, "cannot be written", ENAMETOOLONG);
-  memcpy(file.path, path, strlen(path) + 1);
-  if (file.descriptor >= 0) {
-    file.is_stream = true;
-    if (fstat(file.descriptor, &file.old) != 0) status = fail(err, "cannot be written", errno);
-  } else if (lstat(path, &file.old) == 0) {
-    status = follow_links(&file, err);
-    if (status == WO_OK) status = check_old(&file, err);
-  } else {
-    status = errno == ENOENT ? check_folder(path, err) : fail(err, "cannot be written", errno);
-  }
-  if (status == WO_OK) *ret_file = file;
-  return status;
+  struct wo_output_file *const file = ret_file;
+  if (strlen(path) >= sizeof file->path) return fail(err, "cannot be written", ENAMETOOLONG);
+  memcpy(file->path, path, strlen(path) + 1);
+  file->descriptor = descriptor_of(path);
+  file->is_old = false;
+  file->is_stream = file->descriptor >= 0;
+  if (file->is_stream) return fstat(file->descriptor, &file->old) == 0 ? WO_OK : fail(err, "cannot be written", errno);
+  if (lstat(path, &file->old) != 0) return errno == ENOENT ? check_folder(path, err) : fail(err, "cannot be written", errno);
+  const enum wo_status status = follow_links(file, err);
+  return status == WO_OK ? check_old(file, err) : status;
 }
 
 /* Only regular files are compared: /dev/null may be read and written. */
@@ -112,14 +108,18 @@ bool wo_output_is(const struct wo_output_file *file, const char *path) {
          info.st_ino == file->old.st_ino;
 }
 
+static bool stat_folder(const struct wo_output_file *file, struct stat *ret_info) {
+  char path[WO_OUTPUT_PATH_BYTES];
+  return name_beside(file->path, ".", path) && stat(path, ret_info) == 0;
+}
+
 bool wo_output_is_same(const struct wo_output_file *a, const struct wo_output_file *b) {
   struct stat folder_a, folder_b;
-  char path_a[WO_OUTPUT_PATH_BYTES], path_b[WO_OUTPUT_PATH_BYTES];
   if (a->is_stream || b->is_stream) return false;
   if (a->is_old && wo_output_is(a, b->path)) return true;
   if (strcmp(a->path + folder_length(a->path), b->path + folder_length(b->path)) != 0) return false;
-  return name_beside(a->path, ".", path_a) && name_beside(b->path, ".", path_b) && stat(path_a, &folder_a) == 0 &&
-         stat(path_b, &folder_b) == 0 && folder_a.st_dev == folder_b.st_dev && folder_a.st_ino == folder_b.st_ino;
+  return stat_folder(a, &folder_a) && stat_folder(b, &folder_b) && folder_a.st_dev == folder_b.st_dev &&
+         folder_a.st_ino == folder_b.st_ino;
 }
 
 /* ---- Writing ---- */
@@ -210,18 +210,17 @@ static int open_temporary(const struct wo_output_file *file, struct wo_output_dr
 enum wo_status wo_output_draft(const struct wo_output_file *file, struct wo_view content, bool is_synced,
                                struct wo_output_draft *ret_draft, struct wo_err *err) {
   assert(!file->is_stream);
-  struct wo_output_draft draft;
-  const int fd = open_temporary(file, &draft);
-  if (fd < 0) return fail(err, "cannot be written", errno);
+  const int fd = open_temporary(file, ret_draft);
+  if (fd < 0) {
+    ret_draft->path[0] = '\0';
+    return fail(err, "cannot be written", errno);
+  }
   const int why = write_all(fd, content);
   enum wo_status status = why == 0 ? WO_OK : fail(err, "cannot be written", why);
   if (status == WO_OK && file->is_old) status = keep_rights(file, fd, err);
   if (status == WO_OK && file->is_old && is_synced) status = sync_file(fd, err);
   if (close(fd) != 0 && errno != EINTR && status == WO_OK) status = fail(err, "cannot be written", errno);
-  if (status == WO_OK)
-    *ret_draft = draft;
-  else
-    wo_output_drop(&draft);
+  if (status != WO_OK) wo_output_drop(ret_draft);
   return status;
 }
 

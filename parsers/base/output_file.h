@@ -18,7 +18,8 @@
 #include "parsers/base/status.h"
 #include "parsers/base/view.h"
 
-enum { WO_OUTPUT_PATH_BYTES = 4096 };
+/* Longer paths are refused. */
+enum { WO_OUTPUT_PATH_BYTES = 2048 };
 
 /* The place of an output. */
 struct wo_output_file {
@@ -35,7 +36,8 @@ struct wo_output_draft {
 };
 
 /* Finds the place of an output, and whether it can be written. Nothing is opened or changed. WO_E_KIND: it is a folder, a device
- * that holds data, a link that is not followed, or a file with several names; WO_E_IO with the system's reason; WO_E_LIMIT. */
+ * that holds data, a link that is not followed, or a file with several names; WO_E_IO with the system's reason; WO_E_LIMIT.
+ * After a failure *ret_file is not to be used. */
 enum wo_status wo_output_find(const char *path, struct wo_output_file *ret_file, struct wo_err *err);
 
 /* Whether `path` names the regular file that is there, under whatever name; "-" is standard input. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/base/clean.h"
 #include "parsers/base/limits.h"
 
 /* Longest text. A report in JSON is longer than its values in memory: escapes, keys and indentation. */
@@ -53,6 +54,17 @@ void wo_text_repeat(struct wo_text *text, char c, size_t count) {
   memset(text->ptr + text->len, c, count);
   text->len += count;
   text->ptr[text->len] = '\0';
+}
+
+void wo_text_add_clean(struct wo_text *text, struct wo_view raw) {
+  for (size_t at = 0; at < raw.len;) {
+    const size_t end = wo_clean_printable_until(raw, at);
+    wo_text_add_view(text, wo_view_sub(raw, at, end));
+    if (end == raw.len) break;
+    size_t read = 0;
+    wo_text_add_view(text, wo_clean_character(wo_view_skip(raw, end), &read));
+    at = end + read;
+  }
 }
 
 /* Measured first, then written: the text never holds half of what was formatted. */

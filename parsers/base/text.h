@@ -24,12 +24,16 @@ struct wo_text {
   size_t len;
   size_t cap;
   bool is_failed;
+  bool is_exact; /* bytes of the user's own files, such as a diff: written as they are, whatever they hold (wo_page_seal) */
 };
 
 /* Appends printf-formatted text / a view / `count` copies of a character. */
 void wo_text_add(struct wo_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void wo_text_add_view(struct wo_text *text, struct wo_view view);
 void wo_text_repeat(struct wo_text *text, char c, size_t count);
+
+/* Appends a name or text from outside (a path, a pack, a log) as it may be shown: one line, see wo_clean_utf8. */
+void wo_text_add_clean(struct wo_text *text, struct wo_view raw);
 
 /* Releases a text; NULL allowed. */
 void wo_text_done(struct wo_text *text);

@@ -82,8 +82,8 @@ static bool prepare_prefilter(struct wo_pattern_set *set, const struct wo_prefil
   return status == WO_OK;
 }
 
-/* Wrong expressions are no failure here: a user's pack with one bad pattern still diagnoses with
- * the others, and the lint names the bad one. */
+/* Wrong expressions are no failure here: those of a user's pack are refused when it is loaded, and the built-in ones are
+ * checked by the lint. */
 enum wo_status wo_pattern_set_new(const struct wo_pattern *patterns, size_t count, const struct wo_prefilter_tables *ready,
                                   struct wo_pattern_set **ret_set) {
   assert((patterns != NULL || count == 0) && count <= UINT32_MAX && ret_set != NULL);
@@ -462,20 +462,35 @@ static enum wo_status check_names(const pcre2_code *code, struct wo_err *err) {
   return WO_OK;
 }
 
-/* Checks one expression; an empty one is fine. Compiled by itself, with PCRE2's own memory and
- * without the set: the lint needs no state. The place is the offset in the expression. */
+/* An expression compiled by itself, with PCRE2's own memory and without the set: the lint needs no state. NULL, and an error at
+ * the offset in the expression, if it is wrong. */
+static pcre2_code *compile_alone(struct wo_view regex, struct wo_err *err) {
+  int error = PCRE2_ERROR_HEAP_FAILED;
+  PCRE2_SIZE offset = 0;
+  pcre2_compile_context *const context = pcre2_compile_context_create(NULL);
+  if (context != NULL) pcre2_set_parens_nest_limit(context, WO_LIMIT_REGEX_NESTING);
+  pcre2_code *const code = context == NULL ? NULL : wo__regex_compile(regex, context, 0, &error, &offset);
+  pcre2_compile_context_free(context);
+  if (code != NULL) return code;
+  PCRE2_UCHAR message[128] = {0};
+  pcre2_get_error_message(error, message, sizeof message);
+  wo_err_set(err, WO_E_SYNTAX, "%s", (const char *)message);
+  wo_err_place(err, NULL, 0, 0, offset);
+  return NULL;
+}
+
+enum wo_status wo_pattern_check_regex(struct wo_view regex, struct wo_err *err) {
+  if (regex.len == 0) return WO_OK;
+  pcre2_code *const code = compile_alone(regex, err);
+  pcre2_code_free(code);
+  return code != NULL ? WO_OK : WO_E_SYNTAX;
+}
+
+/* Checks one expression and its names; an empty one is fine. */
 static enum wo_status check_regex(struct wo_view regex, struct wo_err *err) {
   if (regex.len == 0) return WO_OK;
-  int error = 0;
-  PCRE2_SIZE offset = 0;
-  pcre2_code *const code = wo__regex_compile(regex, NULL, 0, &error, &offset);
-  if (code == NULL) {
-    PCRE2_UCHAR message[128] = {0};
-    pcre2_get_error_message(error, message, sizeof message);
-    const enum wo_status status = wo_err_set(err, WO_E_SYNTAX, "%s", (const char *)message);
-    wo_err_place(err, NULL, 0, 0, offset);
-    return status;
-  }
+  pcre2_code *const code = compile_alone(regex, err);
+  if (code == NULL) return WO_E_SYNTAX;
   const enum wo_status status = check_names(code, err);
   pcre2_code_free(code);
   return status;

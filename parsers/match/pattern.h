@@ -104,6 +104,9 @@ uint64_t wo_pattern_steps(struct wo_pattern_set *set, size_t index, struct wo_vi
 /* How many matches were given up because a PCRE2 limit was reached. */
 size_t wo_pattern_limit_hits(const struct wo_pattern_set *set);
 
+/* Compiles one expression; an empty one is fine. WO_OK, or WO_E_SYNTAX with PCRE2's words (offset = place in the expression). */
+enum wo_status wo_pattern_check_regex(struct wo_view regex, struct wo_err *err);
+
 /* Compiles one pattern and checks it: regex syntax, groups that are no field names, literals that are missing or too short.
  * WO_OK, or WO_E_SYNTAX with a message (offset = place in the regex). */
 enum wo_status wo_pattern_check(const struct wo_pattern *pattern, struct wo_err *err);

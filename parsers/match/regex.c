@@ -65,6 +65,7 @@ bool wo__matcher_make(struct wo__matcher *matcher) {
   matcher->limits = make_limits(matcher, WO_LIMIT_REGEX_SHORT_MATCH);
   matcher->counting = make_limits(matcher, WO_LIMIT_REGEX_MATCH);
   if (matcher->compile == NULL || matcher->data == NULL || matcher->limits == NULL || matcher->counting == NULL) return false;
+  pcre2_set_parens_nest_limit(matcher->compile, WO_LIMIT_REGEX_NESTING);
   pcre2_set_callout(matcher->counting, count_step, matcher);
   matcher->steps_left = WO_LIMIT_REGEX_STEPS;
   return true;

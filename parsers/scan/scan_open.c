@@ -164,6 +164,7 @@ void wo__scan_finish(struct wo_scan *scan, size_t at) {
   open->first.prefix.host = wo_view_of(open->host);
   open->line = &open->first;
   if (open->format->finish) open->format->finish(open);
+  if (open->pattern) wo__scan_note_limits(scan, open->pattern, open->first.number);
   scan->slot_used[(size_t)(open->message - scan->messages) / WO_LIMIT_MESSAGE_BYTES] = false;
   scan->open_count--;
   memmove(open, open + 1, (scan->open_count - at) * sizeof *open);

@@ -25,7 +25,7 @@ const char *wo_rule_family(size_t at) {
 
 /* More counterexamples than examples, because the usual mistake of a rule is to fire too often, not
  * too seldom. */
-enum { EXAMPLES_GIVE_MIN = 1, EXAMPLES_NOT_MIN = 2, CLEAN_BYTES = 16 * 1024 };
+enum { EXAMPLES_GIVE_MIN = 1, EXAMPLES_NOT_MIN = 2, CLEAN_BYTES = 4 * 1024 };
 
 /* Complains about a text that must be there; blanks alone do not count as one. */
 static void check_text(const struct wo_lint_rule *rule, const char *key, struct wo_view text) {

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parsers/base/output/shell_words.h"
 #include "parsers/base/units.h"
 #include "rules/language/expr_internal.h"
 
@@ -252,17 +253,54 @@ static struct wo_view render_part(const struct part *part, const struct wo_facts
   return wo_arena_copy(arena, wo_view_of(buf));
 }
 
+/* The texts of all parts; NULL when memory is out. */
+static struct wo_view *render_parts(const struct wo_template *template_, const struct wo_facts_source *facts,
+                                    struct wo_arena *arena, bool *has_unknown) {
+  struct wo_view *const texts = wo_arena_array(arena, template_->part_count, sizeof *texts);
+  for (size_t i = 0; texts != NULL && i < template_->part_count; i++) {
+    texts[i] = render_part(&template_->parts[i], facts, arena, has_unknown);
+    if (texts[i].ptr == NULL && wo_arena_is_exhausted(arena)) return NULL;
+  }
+  return texts;
+}
+
 /* Values first, then one copy of the exact size: nothing is written twice into the arena but numbers. If the text is empty, the
  * arena knows whether memory ran out. */
 struct wo_view wo_template_render(const struct wo_template *template_, const struct wo_facts_source *facts,
                                   struct wo_arena *arena, bool *has_unknown) {
   assert(facts != NULL && arena != NULL);
-  if (template_ == NULL) return (struct wo_view){0};
-  struct wo_view *const texts = wo_arena_array(arena, template_->part_count, sizeof *texts);
+  const struct wo_view *const texts = template_ == NULL ? NULL : render_parts(template_, facts, arena, has_unknown);
+  return texts == NULL ? (struct wo_view){0} : wo_arena_join(arena, texts, template_->part_count);
+}
+
+/* Whether the template's own text before a part has opened quotes, as far as counting shows. */
+static bool is_in_quotes(const struct wo_template *template_, size_t part) {
+  size_t quotes = 0;
+  for (size_t i = 0; i < part; i++) {
+    const struct wo_view literal = template_->parts[i].literal;
+    for (size_t k = 0; k < literal.len; k++) quotes += memchr("\"'`", literal.ptr[k], 3) != NULL;
+  }
+  return quotes > 0;
+}
+
+/* Replaces the text of a value by its quoted form. False if that is impossible. */
+static bool quote_part(const struct wo_template *template_, size_t part, struct wo_arena *arena, struct wo_view *text) {
+  struct wo_text word = {0};
+  if (template_->parts[part].expr == NULL || wo_expr_unit(template_->parts[part].expr) != WO_UNIT_TEXT) return true;
+  if (wo_shell_is_plain(*text)) return true;
+  bool is_quoted = !is_in_quotes(template_, part) && wo_shell_add_word(&word, *text) && !word.is_failed;
+  if (is_quoted) *text = wo_arena_copy(arena, (struct wo_view){word.ptr, word.len});
+  wo_text_done(&word);
+  return is_quoted && text->ptr != NULL;
+}
+
+struct wo_view wo_template_render_command(const struct wo_template *template_, const struct wo_facts_source *facts,
+                                          struct wo_arena *arena) {
+  assert(facts != NULL && arena != NULL);
+  struct wo_view *const texts = template_ == NULL ? NULL : render_parts(template_, facts, arena, NULL);
   if (texts == NULL) return (struct wo_view){0};
   for (size_t i = 0; i < template_->part_count; i++) {
-    texts[i] = render_part(&template_->parts[i], facts, arena, has_unknown);
-    if (texts[i].ptr == NULL && wo_arena_is_exhausted(arena)) return (struct wo_view){0};
+    if (!quote_part(template_, i, arena, &texts[i])) return (struct wo_view){0};
   }
   return wo_arena_join(arena, texts, template_->part_count);
 }

@@ -22,6 +22,11 @@ enum wo_status wo_template_parse(struct wo_arena *arena, struct wo_view text, co
 struct wo_view wo_template_render(const struct wo_template *template_, const struct wo_facts_source *facts,
                                   struct wo_arena *arena, bool *has_unknown);
 
+/* As wo_template_render, for a line to paste: values that are texts, which come from the inputs, are words quoted for the shell.
+ * Empty view if one cannot be quoted where it stands, between quotes of the template itself. */
+struct wo_view wo_template_render_command(const struct wo_template *template_, const struct wo_facts_source *facts,
+                                          struct wo_arena *arena);
+
 /* The text it was parsed from; empty for NULL. */
 struct wo_view wo_template_source(const struct wo_template *template_);
 

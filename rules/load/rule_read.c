@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parsers/base/clean.h"
+#include "parsers/base/text.h"
 #include "rules/language/nearest.h"
 
 /* ---- errors ----------------------------------------------------------------------------------------------------------- */
@@ -141,7 +143,29 @@ bool wo__load_copy(struct wo_loader *loader, struct wo_view text, struct wo_view
   return true;
 }
 
+/* Texts of a pack are printed, and those of somebody else's pack may hold anything: control characters and the like are replaced
+ * here, once, as in texts of logs. Compiled-in texts have none. A clean string stays the tree's. */
+static const char *load_shown(struct wo_loader *loader, const struct wo_tree *value) {
+  const char *const string = wo__load_string(loader, value);
+  if (string == NULL || loader->json->owned_root == NULL) return string;
+  const size_t len = strlen(string);
+  if (wo_clean_printable_until((struct wo_view){string, len}, 0) == len) return string;
+  struct wo_text clean = {0};
+  wo_text_add_clean(&clean, (struct wo_view){string, len});
+  const struct wo_view kept =
+      clean.is_failed ? (struct wo_view){0} : wo_arena_copy(&loader->pack->arena, (struct wo_view){clean.ptr, clean.len});
+  wo_text_done(&clean);
+  if (kept.ptr == NULL) wo__load_fail_nomem(loader);
+  return kept.ptr;
+}
+
 static bool copy_string(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *text) {
+  (void)member;
+  const char *const string = load_shown(loader, value);
+  return string != NULL && wo__load_copy(loader, wo_view_of(string), text);
+}
+
+static bool copy_exact(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *text) {
   (void)member;
   const char *const string = wo__load_string(loader, value);
   return string != NULL && wo__load_copy(loader, wo_view_of(string), text);
@@ -153,6 +177,10 @@ bool wo__load_text(struct wo_loader *loader, const struct wo_tree *value, const 
 
 bool wo__load_texts(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   return load_array(loader, value, member, target, (struct wo_items){sizeof(struct wo_view), copy_string});
+}
+
+bool wo__load_exacts(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+  return load_array(loader, value, member, target, (struct wo_items){sizeof(struct wo_view), copy_exact});
 }
 
 /* An array of strings as one text with line ends between them: how examples hold logs. One line of
@@ -218,12 +246,26 @@ bool wo__load_word(struct wo_loader *loader, const struct wo_tree *value, const 
   return fail_word(loader, value, words, text);
 }
 
+/* Compiled here only to find mistakes: an expression that does not compile would match nothing, and nobody would know. The many
+ * compiled-in ones were checked when the program was built. */
+bool wo__load_regex(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+  struct wo_err wrong = {0};
+  if (!copy_exact(loader, value, member, field_of(member, target))) return false;
+  if (loader->json->owned_root == NULL) return true;
+  const struct wo_view regex = wo_view_of(wo__load_string(loader, value));
+  const enum wo_status status = wo_pattern_check_regex(regex, &wrong);
+  if (status == WO_OK) return true;
+  wo_err_set(loader->err, status, "the regular expression does not compile: %s", wrong.message);
+  wo_err_place(loader->err, NULL, 0, (uint32_t)wrong.offset + 1, wrong.offset);
+  return fail_inside(loader, value, status);
+}
+
 /* ---- the rule language ------------------------------------------------------------------------------------------------ */
 
 /* Parses a template with the names of the rule being read. A wrong name in a sentence is found at
  * loading, not when the sentence is first said. */
 static bool read_template(struct wo_loader *loader, const struct wo_tree *value, const struct wo_template **ret_template) {
-  const char *const text = wo__load_string(loader, value);
+  const char *const text = load_shown(loader, value);
   if (text == NULL) return false;
   const enum wo_status status =
       wo_template_parse(&loader->pack->arena, wo_view_of(text), &loader->names, ret_template, loader->err);
@@ -237,7 +279,7 @@ bool wo__load_template(struct wo_loader *loader, const struct wo_tree *value, co
 /* A unit that is wrong as a whole is reported at the string; one that is wrong inside, at its place
  * in it. */
 bool wo__load_expr_of(struct wo_loader *loader, const struct wo_tree *value, enum wo_unit unit, const struct wo_expr **ret_expr) {
-  const char *const text = wo__load_string(loader, value);
+  const char *const text = load_shown(loader, value);
   if (text == NULL) return false;
   const struct wo_expr *expr = NULL;
   const enum wo_status status = wo_expr_parse(&loader->pack->arena, wo_view_of(text), &loader->names, &expr, loader->err);

@@ -158,7 +158,7 @@ static const struct wo_member alias_members[] = {
     {.key = "framework", .read = wo__load_text, WO_AT(wo_alias, framework)},
     {.key = "values", .read = read_value_map},
     {.key = "torch_since", .read = read_torch_since},
-    {.key = "literals", .read = wo__load_texts, WO_ARRAY_AT(wo_alias, literals, literal_count)},
+    {.key = "literals", .read = wo__load_exacts, WO_ARRAY_AT(wo_alias, literals, literal_count)},
 };
 
 /* One spelling of a knob: a key, or an object that says more. Either way there is something to look

@@ -107,8 +107,10 @@ bool wo__load_members(struct wo_loader *loader, const struct wo_tree *object, co
 #define WO_READER(name)                                                                                                          \
   bool name(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target)
 WO_READER(wo__load_skip);     /* nothing */
-WO_READER(wo__load_text);     /* a view */
-WO_READER(wo__load_texts);    /* views */
+WO_READER(wo__load_text);     /* a view, as it may be shown (wo_clean_utf8) */
+WO_READER(wo__load_texts);    /* views, likewise */
+WO_READER(wo__load_exacts);   /* views, unchanged: what is matched with the bytes of lines */
+WO_READER(wo__load_regex);    /* a view: a regular expression that compiles */
 WO_READER(wo__load_lines);    /* a view: lines with '\n' between them */
 WO_READER(wo__load_bool);     /* a bool */
 WO_READER(wo__load_word);     /* an enumerator; how: struct wo_rule_words */

@@ -63,7 +63,7 @@ static const struct wo_member phase_members[] = {
     {.key = "phase", .read = wo__load_skip},
     {.key = "fact", .read = read_hint_fact, WO_AT(wo_phase_hint, fact)},
     {.key = "innermost", .read = wo__load_bool, WO_AT(wo_phase_hint, is_innermost)},
-    {.key = "any_of", .read = wo__load_texts, WO_ARRAY_AT(wo_phase_hint, any_of, any_of_count)},
+    {.key = "any_of", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, any_of, any_of_count)},
 };
 
 /* The lint checks that it lists something. */

@@ -1,8 +1,5 @@
 /* Patterns: their keys, and where each goes. Samples go beside the pattern, because only the lint
- * wants them.
- *
- * In a diagnosis the samples stay empty. Regular expressions are not compiled here: most are never
- * needed, and the lint compiles them all. */
+ * wants them. In a diagnosis the samples stay empty. */
 #include <assert.h>
 #include <string.h>
 
@@ -87,18 +84,18 @@ static const struct wo_member pattern_members[] = {
     {.key = "kind", .read = wo__load_word, WO_AT(target, pattern.kind), .how = &kinds, .is_needed = true},
     {.key = "mark", .read = wo__load_word, WO_AT(target, pattern.mark), .how = &marks},
     {.key = "where", .read = wo__load_word, WO_AT(target, pattern.where), .how = &places},
-    {.key = "literals", .read = wo__load_texts, WO_ARRAY_AT(target, pattern.literals, pattern.literal_count)},
+    {.key = "literals", .read = wo__load_exacts, WO_ARRAY_AT(target, pattern.literals, pattern.literal_count)},
     {.key = "before_number", .read = wo__load_bool, WO_AT(target, pattern.is_before_number)},
     {.key = "every_match", .read = wo__load_bool, WO_AT(target, pattern.is_every_match)},
-    {.key = "regex", .read = wo__load_text, WO_AT(target, pattern.regex)},
-    {.key = "unless", .read = wo__load_text, WO_AT(target, pattern.unless)},
+    {.key = "regex", .read = wo__load_regex, WO_AT(target, pattern.regex)},
+    {.key = "unless", .read = wo__load_regex, WO_AT(target, pattern.unless)},
     {.key = "reader", .read = wo__load_text, WO_AT(target, pattern.reader)},
     {.key = "argument", .read = wo__load_text, WO_AT(target, pattern.argument)},
     {.key = "bare_unit", .read = read_bare_unit},
     {.key = "set", .read = read_set},
     {.key = "since", .read = wo__load_skip},
-    {.key = "samples", .read = wo__load_texts, WO_ARRAY_AT(target, samples.match, samples.match_count), .is_deep = true},
-    {.key = "not", .read = wo__load_texts, WO_ARRAY_AT(target, samples.no_match, samples.no_match_count), .is_deep = true},
+    {.key = "samples", .read = wo__load_exacts, WO_ARRAY_AT(target, samples.match, samples.match_count), .is_deep = true},
+    {.key = "not", .read = wo__load_exacts, WO_ARRAY_AT(target, samples.no_match, samples.no_match_count), .is_deep = true},
 };
 
 /* A pattern for lines is found by its literals alone, and the prefilter takes none that is short.

@@ -25,7 +25,7 @@
 #define IS_SANITIZED false
 #endif
 
-enum { MOST_ARGS = 256, DEFAULT_SECONDS = 60, CANNOT_START = 125, MOST_VARIABLES = 16 };
+enum { MOST_ARGS = 8192, DEFAULT_SECONDS = 60, CANNOT_START = 125, MOST_VARIABLES = 16 };
 
 const bool wo_process_is_sanitized = IS_SANITIZED;
 
@@ -55,7 +55,8 @@ static void run_child(const struct wo_process_spec *spec, int in, int out, int e
   }
   for (size_t i = 0; spec->environment != NULL && spec->environment[i] != NULL && i < MOST_VARIABLES; i++)
     environment[count++] = (char *)(uintptr_t)spec->environment[i];
-  char *argv[MOST_ARGS + 2] = {(char *)(uintptr_t) "whyoom"};
+  const struct rlimit stack = {spec->stack_kib * 1024, spec->stack_kib * 1024};
+  static char *argv[MOST_ARGS + 2] = {(char *)(uintptr_t) "whyoom"};
   for (size_t i = 0; spec->args != NULL && spec->args[i] != NULL && i < MOST_ARGS; i++)
     argv[i + 1] = (char *)(uintptr_t)spec->args[i];
   if (chdir(spec->folder ? spec->folder : WO_SOURCE_DIR) != 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 ||
@@ -64,6 +65,7 @@ static void run_child(const struct wo_process_spec *spec, int in, int out, int e
   for (int fd = 3; fd < 64; fd++) close(fd);
   signal(SIGPIPE, SIG_DFL);
   alarm(spec->seconds > 0 ? spec->seconds : DEFAULT_SECONDS);
+  if (spec->stack_kib > 0 && setrlimit(RLIMIT_STACK, &stack) != 0) _exit(CANNOT_START);
   execve(WO_BINARY, argv, environment);
   _exit(CANNOT_START);
 }

@@ -21,6 +21,7 @@ struct wo_process_spec {
   void (*write_stdin)(int fd, void *context); /* or: writes standard input into a pipe, in a process of its own */
   void *context;
   unsigned seconds;                          /* killed after that */
+  size_t stack_kib;                          /* the limit of its stack; 0: the usual one */
   const char *const *environment;            /* NULL-terminated NAME=VALUE that it gets beside the fixed ones; at most 16 */
   int stderr_fd;                             /* where its standard error goes, for tests with a terminal; 0: it is captured */
   void (*on_start)(long pid, void *context); /* called while it runs, for tests that send signals; its context is context */

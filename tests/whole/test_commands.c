@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -78,6 +79,28 @@ static void test_rules_list(void **state) {
 static void test_rules_check(void **state) {
   (void)state;
   check(RUN(NULL, "rules", "check"), 0, " 0 complaints", NULL);
+}
+
+/* A folder behind the verb is the one that is checked; a pack with a wrong expression is refused wherever it is read. */
+static void test_rules_in_a_folder(void **state) {
+  (void)state;
+  char rules[PATH_BYTES], file[PATH_BYTES + 16], place[PATH_BYTES + 80];
+  snprintf(rules, sizeof rules, "%s/rules", folder);
+  snprintf(file, sizeof file, "%s/site.json", rules);
+  snprintf(place, sizeof place, "%s:2:13: the regular expression does not compile", file);
+  assert_int_equal(mkdir(rules, 0700), 0);
+  assert_true(wo_files_write(file, WO_VIEW("{\"pattern\": \"site\", \"kind\": \"note\", \"literals\": [\"site error\"]}")));
+  check(RUN(NULL, "rules", "list", rules), 0, "site", NULL);
+  check(RUN(NULL, "rules", "check", rules), 1, "pattern site: no samples", NULL);
+  check(RUN(NULL, "rules", "test", rules), 0, " 0 failed", NULL);
+  check(RUN(NULL, "rules", "check", file), 2, NULL, "site.json");
+  check(RUN(NULL, "rules", "check", rules, "--rules", rules), 2, NULL, "one folder of rules");
+  check(RUN(NULL, "rules", "check", rules, rules), 2, NULL, "one folder of rules");
+  check(RUN(NULL, "rules", "show", "fragmentation", "unclear"), 2, NULL, "one id");
+  assert_true(wo_files_write(
+      file, WO_VIEW("{\"pattern\": \"site\", \"kind\": \"note\", \"literals\": [\"site error\"],\n \"regex\": \"(\"}")));
+  check(RUN(NULL, "rules", "check", rules), 2, NULL, place);
+  check(RUN(NULL, log_path, "--rules", rules), 2, NULL, place);
 }
 
 static void test_rules_test(void **state) {
@@ -425,6 +448,29 @@ static bool run_in_folder(const char *path, const char *const *args, struct wo_p
   return is_run;
 }
 
+/* Names of files may hold anything: a row stays one line, and nothing in it reaches the terminal as a command. */
+static void test_folder_of_hostile_names(void **state) {
+  (void)state;
+  char hostile[PATH_BYTES], path[PATH_BYTES + 64];
+  struct wo_process_result result;
+  assert_true(wo_files_scratch(hostile, sizeof hostile));
+  static const char *const names[] = {"slurm-1\x1b[2J\n all is fine.out", "slurm-2\xe2\x80\xae"
+                                                                          "b\xff.out"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    snprintf(path, sizeof path, "%s/%s", hostile, names[i]);
+    assert_true(wo_files_write(path, WO_VIEW("all is well\n")));
+  }
+  if (run_in_folder(hostile, NULL, &result)) {
+    assert_int_equal(wo_process_count_lines(result.out), 2);
+    assert_non_null(strstr(result.out, "slurm-1 [2J  all is fine.out success "));
+    check(result, 0,
+          "slurm-2\xef\xbf\xbd"
+          "b\xef\xbf\xbd.out ",
+          NULL);
+  }
+  wo_files_remove_scratch(hostile);
+}
+
 /* At a prompt each log of the folder gets a row; those that are too many are counted. None of them is written over. */
 static void test_folder(void **state) {
   (void)state;
@@ -451,6 +497,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rules_list),
       cmocka_unit_test(test_rules_check),
+      cmocka_unit_test(test_rules_in_a_folder),
       cmocka_unit_test(test_rules_test),
       cmocka_unit_test(test_rules_show),
       cmocka_unit_test(test_rules_of_a_folder),
@@ -471,6 +518,7 @@ int main(void) {
       cmocka_unit_test(test_time_limit),
       cmocka_unit_test(test_pipe_in_pieces),
       cmocka_unit_test(test_folder),
+      cmocka_unit_test(test_folder_of_hostile_names),
   };
   return cmocka_run_group_tests_name("commands", tests, make_folder, remove_folder);
 }

@@ -22,7 +22,7 @@ static const char oom_line[] =
     "1.25 GiB is "
     "free. Of the allocated memory 36.53 GiB is allocated by PyTorch, and 1.24 GiB is reserved by PyTorch but unallocated.\n";
 
-enum { PATH_BYTES = 512, SECONDS = 60, MEMORY_BAR_KIB = 64 * 1024, BLOCK_BYTES = 64 * 1024 };
+enum { PATH_BYTES = 512, SECONDS = 60, MEMORY_BAR_KIB = 64 * 1024, STACK_KIB = 64, BLOCK_BYTES = 64 * 1024 };
 
 static char folder[PATH_BYTES / 2];
 
@@ -122,6 +122,34 @@ static void test_link_loop(void **state) {
   check_unreadable(path);
 }
 
+/* The first ones are named, the others counted, and the one good file is read. */
+static void test_many_unreadable_files(void **state) {
+  (void)state;
+  enum { COUNT = 6000, NAME_BYTES = 16 };
+  static char names[COUNT][NAME_BYTES];
+  static const char *args[COUNT + 4];
+  char good[PATH_BYTES];
+  for (int i = 0; i < COUNT; i++) {
+    snprintf(names[i], NAME_BYTES, "no-such-%d", i);
+    args[i] = names[i];
+  }
+  args[COUNT] = make_file("good.err", wo_view_of(oom_line), good);
+  struct wo_process_spec spec = {.args = args, .seconds = SECONDS};
+  struct wo_process_result result;
+  assert_true(wo_process_run(&spec, &result));
+  assert_int_equal(result.exit_code, 2);
+  assert_int_equal(wo_process_count_lines(result.err), 21);
+  assert_true(wo_view_has(wo_view_of(result.err), "whyoom: 5980 more inputs could not be read\n"));
+  assert_true(is_diagnosed(&result) && wo_process_count_lines(result.out) < 100);
+  assert_true(wo_view_has(wo_view_of(result.out), "note: 5 980 more inputs could not be read"));
+  wo_process_done(&result);
+  args[COUNT + 1] = "--format";
+  args[COUNT + 2] = "json";
+  assert_true(wo_process_run(&spec, &result));
+  assert_true(wo_view_has(wo_view_of(result.out), "\"inputs_left_out\": 4976"));
+  wo_process_done(&result);
+}
+
 /* ---- Compressed files ---- */
 
 /* Writes oom_line, then `zeros` bytes of padding, compressed. */
@@ -139,6 +167,27 @@ static void test_whole_gzip(void **state) {
   char path[PATH_BYTES];
   make_gzip(path_of("whole.err.gz", path), 0);
   check_readable(path, 1);
+}
+
+/* A message behind the last gzip member is read, and a note says from where. */
+static void test_text_behind_gzip(void **state) {
+  (void)state;
+  char path[PATH_BYTES], content[4096];
+  gzFile gzip = gzopen(path_of("tail.err.gz", path), "wb");
+  assert_non_null(gzip);
+  gzputs(gzip, "a\n");
+  assert_int_equal(gzclose(gzip), Z_OK);
+  FILE *const file = fopen(path, "ab");
+  assert_non_null(file);
+  const long end = (fseek(file, 0, SEEK_END), ftell(file));
+  fputs(oom_line, file);
+  assert_int_equal(fclose(file), 0);
+  snprintf(content, sizeof content, "plain text behind the compressed part, from byte %ld, was read too", end);
+  struct wo_process_result result = diagnose(path, NULL);
+  assert_int_equal(result.exit_code, 1);
+  assert_int_equal(wo_process_count_lines(result.err), 1);
+  assert_true(is_diagnosed(&result) && wo_view_has(wo_view_of(result.err), content));
+  wo_process_done(&result);
 }
 
 static void test_truncated_gzip(void **state) {
@@ -267,6 +316,46 @@ static void test_endless_line(void **state) {
   wo_process_done(&result);
 }
 
+/* ---- A small stack ---- */
+
+/* Batch systems and users limit the stack; nothing large may lie on it, nor any recursion be deep. */
+static void test_small_stack(void **state) {
+  (void)state;
+  char rules[PATH_BYTES], log[PATH_BYTES];
+  static const char nested[] =
+      "{\"pattern\": \"deep\", \"kind\": \"note\", \"literals\": [\"allocate\"], \"regex\": "
+      "\"((((((((((((((((((((((((((((((((a)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*)*\"}";
+  assert_int_equal(mkdir(path_of("rules", rules), 0700), 0);
+  make_file("rules/deep.json", wo_view_of(nested), log);
+  make_file("deep.err", wo_view_of(oom_line), log);
+  const struct {
+    const char *args[8];
+    int exit_code;
+  } rows[] = {{{log, "--rules", rules, NULL}, 1},
+              {{"samples/ddp-8.5b-too-large/slurm-1553046.err", "samples/ddp-8.5b-too-large/slurm-1553046.out",
+                "samples/ddp-8.5b-too-large/train_ddp.sbatch", "samples/ddp-8.5b-too-large/sacct-1553046.txt",
+                "samples/ddp-8.5b-too-large/scontrol-1553046.txt", NULL},
+               1},
+              {{"verify", "samples/lora-7b-24g/slurm-90817.err", "samples/lora-7b-24g/run_lora.sh", "--trace",
+                "samples/lora-7b-24g/trace-90817.jsonl", NULL},
+               0},
+              {{"budget", "--params", "8.5B", "--capacity", "80GiB", NULL}, 1},
+              {{"replay", "--sweep", "--capacity", "40GiB", "--torch", "2.4", "tests/recordings/fragmented.jsonl", NULL}, 0},
+              {{"rules", "check", NULL}, 0},
+              {{"rules", "test", NULL}, 0},
+              {{"explain", "fragmentation", NULL}, 0}};
+  if (wo_process_is_sanitized) skip(); /* redzones need room */
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const struct wo_process_spec spec = {.args = rows[i].args, .seconds = SECONDS, .stack_kib = STACK_KIB};
+    struct wo_process_result result;
+    assert_true(wo_process_run(&spec, &result));
+    if (result.signal != 0) fail_msg("%s: signal %d", rows[i].args[0], result.signal);
+    if (result.exit_code != rows[i].exit_code) fail_msg("%s: exit %d: %s", rows[i].args[0], result.exit_code, result.err);
+    wo_process_done(&result);
+  }
+  wo_files_remove_scratch(rules);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_missing_file),
@@ -274,7 +363,9 @@ int main(void) {
       cmocka_unit_test(test_fifo),
       cmocka_unit_test(test_folder),
       cmocka_unit_test(test_link_loop),
+      cmocka_unit_test(test_many_unreadable_files),
       cmocka_unit_test(test_whole_gzip),
+      cmocka_unit_test(test_text_behind_gzip),
       cmocka_unit_test(test_truncated_gzip),
       cmocka_unit_test(test_gzip_bomb),
       cmocka_unit_test(test_empty_file),
@@ -283,6 +374,7 @@ int main(void) {
       cmocka_unit_test(test_terminal_escapes_do_not_pass),
       cmocka_unit_test(test_recordings_are_no_logs),
       cmocka_unit_test(test_endless_line),
+      cmocka_unit_test(test_small_stack),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -349,7 +349,7 @@ static void test_grpo_cause(void **state) {
   expect_words(item(first_finding(GRPO), "for"), "no unallocated figure");
   assert_int_equal(place_of(item(reports[GRPO], "findings"), "fragmentation"), -1);
   assert_string_equal(text(reports[GRPO], "resubmit"),
-                      "sbatch /home/mkessler/grpo-diamonds/submit_grpo.slurm --dataset diamonds-seed0");
+                      "sbatch samples/grpo-micro-batch/submit_grpo.slurm --dataset diamonds-seed0");
 }
 
 static void test_grpo_fixes(void **state) {
@@ -391,7 +391,7 @@ static void test_grpo_more_cards(void **state) {
   expect_words(more, "per card 21.29 GiB with 4 cards, 10.65 GiB with 8");
   expect_saves(more, 0, states / 8 + 3.55, 0.02); /* 12 to 16 bytes for a weight */
   expect_text(GRPO, "0.6 - 0.4) x 79.18 GiB = 15.84 GiB handed back");
-  expect_text(GRPO, "resubmit with: sbatch /home/mkessler/grpo-diamonds/submit_grpo.slurm --dataset diamonds-seed0");
+  expect_text(GRPO, "resubmit with: sbatch samples/grpo-micro-batch/submit_grpo.slurm --dataset diamonds-seed0");
 }
 
 static void test_grpo_checkpointing_is_on(void **state) {

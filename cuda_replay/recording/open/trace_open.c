@@ -91,6 +91,14 @@ enum wo_status wo_trace_read(struct wo_trace_source *source, struct wo_recording
   return WO_OK;
 }
 
+/* Readers end with their format's last byte, so the stream is asked for one more. */
+static void note_tail(struct wo_trace_source *source, const struct wo_input *input, struct wo_recording *recording) {
+  wo_trace_source_peek(source, 1);
+  if (wo_input_tail_offset(input) == 0) return;
+  wo_recording_note(recording, "behind the compressed part, from byte %" PRIu64 ", are bytes that were not read",
+                    wo_input_tail_offset(input));
+}
+
 enum wo_status wo_trace_open(const char *path, struct wo_recording **ret_recording, struct wo_err *err) {
   assert(path != NULL && ret_recording != NULL);
   struct wo_input *input = NULL;
@@ -105,6 +113,7 @@ enum wo_status wo_trace_open(const char *path, struct wo_recording **ret_recordi
   status = wo_trace_source_init(&source, wo_trace_feed_input(input), name);
   if (status == WO_OK) {
     status = wo_trace_read(&source, ret_recording, err);
+    if (status == WO_OK) note_tail(&source, input, *ret_recording);
   } else {
     wo_err_set(err, status, "%s", wo_status_text(status));
   }

@@ -5,14 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "parsers/base/clean.h"
-
 enum { MESSAGE_BYTES = 2048 };
-
-static void add_clean(struct wo_text *errors, struct wo_view raw) {
-  char text[MESSAGE_BYTES];
-  wo_text_add_view(errors, wo_clean_utf8(raw, text, sizeof text));
-}
 
 void wo_message(struct wo_text *errors, struct wo_view place, const char *format, ...) {
   char text[MESSAGE_BYTES];
@@ -21,9 +14,9 @@ void wo_message(struct wo_text *errors, struct wo_view place, const char *format
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   wo_text_add(errors, "whyoom: ");
-  add_clean(errors, place);
+  wo_text_add_clean(errors, wo_view_sub(place, 0, MESSAGE_BYTES));
   wo_text_add(errors, place.len > 0 ? ": " : "");
-  add_clean(errors, wo_view_of(text));
+  wo_text_add_clean(errors, wo_view_of(text));
   wo_text_add(errors, "\n");
 }
 

@@ -63,24 +63,22 @@ void wo_json_put_text(struct wo_json_out *out, cJSON *object, const char *key, s
   wo_json_put(out, object, key, view.len == 0 ? cJSON_CreateNull() : wo_json_text(out, view));
 }
 
-/* Cleaning leaves valid text as long as it is, and changes nothing but control characters. */
-static bool is_exact(struct wo_view view, struct wo_view clean) {
-  bool is_same = view.len > 0 && view.len == clean.len;
-  for (size_t i = 0; i < view.len && is_same; i++) {
-    const unsigned char c = (unsigned char)view.ptr[i];
-    is_same = c != 0 && (c < ' ' || c == 127 || view.ptr[i] == clean.ptr[i]);
+/* Whether a text can be given back as it is: valid UTF-8 without NUL, and not empty. */
+static bool is_exact(struct wo_view view) {
+  for (size_t at = 0, len = 0; at < view.len; at += len) {
+    const uint32_t code = wo_utf8_read(wo_view_skip(view, at), &len);
+    if (code == WO_UTF8_INVALID || code == 0) return false;
   }
-  return is_same;
+  return view.len > 0;
 }
 
 void wo_json_put_exact(struct wo_json_out *out, cJSON *object, const char *key, struct wo_view view) {
-  const struct wo_view clean = clean_text(out, view);
-  const bool is_same = is_exact(view, clean);
-  if (is_same) memcpy(out->scratch.ptr, view.ptr, view.len);
-  if (clean.ptr == NULL) {
+  out->scratch.len = 0;
+  wo_text_add_view(&out->scratch, view);
+  if (out->scratch.is_failed) {
     wo_json_put(out, object, key, NULL);
   } else {
-    wo_json_put(out, object, key, is_same ? cJSON_CreateString(clean.ptr) : cJSON_CreateNull());
+    wo_json_put(out, object, key, is_exact(view) ? cJSON_CreateString(out->scratch.ptr) : cJSON_CreateNull());
   }
 }
 
@@ -134,11 +132,37 @@ void wo_json_put_bool(struct wo_json_out *out, cJSON *object, const char *key, b
 
 /* ---- Printing ---- */
 
-/* cJSON indents with tabs, which occur only between tokens, since a tab inside a string is escaped. */
+/* A character as JSON escapes it: those above U+FFFF as two halves. */
+static void add_escape(struct wo_text *text, uint32_t code) {
+  const uint32_t high = code - 0x10000;
+  if (code < 0x10000) {
+    wo_text_add(text, "\\u%04x", (unsigned)code);
+  } else {
+    wo_text_add(text, "\\u%04x\\u%04x", (unsigned)(0xd800 + (high >> 10)), (unsigned)(0xdc00 + (high & 0x3ff)));
+  }
+}
+
+/* Adds a part of a string or of what is around strings. Exact texts may hold characters that a terminal must not get: only
+ * strings have any, so they are escaped, and every reader of JSON gets them back. */
+static void add_escaped(struct wo_text *text, struct wo_view part) {
+  for (size_t at = 0, len = 0; at < part.len; at += len) {
+    len = wo_clean_printable_until(part, at) - at;
+    const bool is_plain = len > 0;
+    const uint32_t code = is_plain ? ' ' : wo_utf8_read(wo_view_skip(part, at), &len);
+    const bool is_layout = code == '\n';
+    if (!is_layout && (wo_clean_is_control(code) || wo_clean_is_hidden(code))) {
+      add_escape(text, code);
+    } else {
+      wo_text_add_view(text, wo_view_sub(part, at, at + len));
+    }
+  }
+}
+
+/* cJSON indents with tabs, which occur only between tokens, since a tab inside a string is escaped; so is a line feed. */
 static void add_printed(struct wo_text *text, const char *printed) {
   for (const char *at = printed; *at != '\0';) {
     const size_t plain = strcspn(at, "\t");
-    wo_text_add_view(text, (struct wo_view){at, plain});
+    add_escaped(text, (struct wo_view){at, plain});
     at += plain;
     if (*at != '\t') continue;
     const bool is_behind_key = plain > 0 && at[-1] == ':';

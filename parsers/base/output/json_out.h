@@ -1,7 +1,8 @@
 /* Writing JSON, for all reports. cJSON builds and prints; this module decides how values look.
  *
  * Unknown is null or a missing key, never zero. Sizes, lines and offsets are exact integers (raw numbers: cJSON's own go through
- * double and may get an exponent). Text is made valid UTF-8 without control characters.
+ * double and may get an exponent). Text is made valid UTF-8 as reports show it (wo_clean_utf8), exact text is escaped, so that no
+ * output holds a control character or a mark of direction.
  *
  * wo_json_put_x(out, object, key, x) adds a key, wo_json_x(x) makes a value. Ownership is cJSON's: an item that was added belongs
  * to its parent, one that could not be added is deleted. So nothing but the root is ever released, on success and on failure, and

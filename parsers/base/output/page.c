@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "parsers/base/clean.h"
+
 enum { BAR_INDENT = 2 };
 
 /* ANSI codes of the tints, from the eight colours that every terminal has. */
@@ -95,4 +97,53 @@ void wo_page_bar(const struct wo_page *page, const struct wo_bar_part *parts, si
   }
   wo_text_repeat(page->out, ' ', cells - used);
   wo_text_add(page->out, "]\n");
+}
+
+/* ---- The seal ---- */
+
+/* Length of a code for a colour as pages and charts write it at the front of a text: ESC [, an optional "1;", a colour from 31 to
+ * 36 or one of 0, 1 and 2, m. Codes that hide text or move the cursor are none. 0: another text. */
+static size_t tint_length(struct wo_view text) {
+  size_t at = 2;
+  if (!wo_view_starts(text, "\033[")) return 0;
+  if (wo_view_starts(wo_view_skip(text, at), "1;3")) at += 2;
+  const struct wo_view rest = wo_view_sub(text, at, at + 3);
+  const bool is_color = rest.len == 3 && rest.ptr[0] == '3' && rest.ptr[1] >= '1' && rest.ptr[1] <= '6' && rest.ptr[2] == 'm';
+  const bool is_weight = at == 2 && rest.len >= 2 && rest.ptr[0] >= '0' && rest.ptr[0] <= '2' && rest.ptr[1] == 'm';
+  return is_color ? at + 3 : is_weight ? at + 2 : 0;
+}
+
+/* The next piece of a text that has one form: printable ASCII, or one character or code. *ret_shown is what may be written. */
+static size_t seal_piece(struct wo_view rest, bool use_color, struct wo_view *ret_shown) {
+  const size_t plain = wo_clean_printable_until(rest, 0);
+  const size_t tint = plain == 0 && use_color ? tint_length(rest) : 0;
+  size_t read = plain > 0 ? plain : tint;
+  *ret_shown = wo_view_sub(rest, 0, read);
+  if (read > 0) return read;
+  const bool is_layout = rest.ptr[0] == '\n' || rest.ptr[0] == '\t';
+  const struct wo_view shown = wo_clean_character(rest, &read);
+  *ret_shown = is_layout ? wo_view_sub(rest, 0, read) : shown;
+  return read;
+}
+
+/* Copied from the first piece on that must not be written; most texts have none. */
+void wo_page_seal(struct wo_text *text, bool use_color) {
+  assert(text != NULL);
+  struct wo_text sealed = {0};
+  const struct wo_view all = {text->ptr, text->len};
+  bool is_changed = false;
+  for (size_t at = 0; at < all.len && !text->is_exact;) {
+    struct wo_view shown;
+    const size_t read = seal_piece(wo_view_skip(all, at), use_color, &shown);
+    if (!is_changed && shown.ptr != all.ptr + at) {
+      is_changed = true;
+      wo_text_add_view(&sealed, wo_view_sub(all, 0, at));
+    }
+    if (is_changed) wo_text_add_view(&sealed, shown);
+    at += read;
+  }
+  if (!is_changed) return;
+  sealed.is_failed = sealed.is_failed || text->is_failed;
+  wo_text_done(text);
+  *text = sealed;
 }

@@ -54,4 +54,9 @@ struct wo_bar_part {
  * blank. */
 void wo_page_bar(const struct wo_page *page, const struct wo_bar_part *parts, size_t count, size_t cells);
 
+/* Replaces everything in a finished text that a terminal would not show as it is: control characters but line feeds, tabs and our
+ * own tints, and what wo_clean_is_hidden names. Writers clean the names and texts that they get; this holds for those that do
+ * not. A text whose is_exact is set stays as it is. */
+void wo_page_seal(struct wo_text *text, bool use_color);
+
 #endif

@@ -7,6 +7,7 @@
  *
  * Read node after node as it streams by; a node becomes evidence when its object ends. Sizes are bytes. Form: jobstats 1 and 2.
  * The printed report is read by fmt_seff.c. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "parsers/base/gunzip.h"
@@ -152,17 +153,27 @@ static void read_expanded(struct wo_open *open, const struct wo_line *shown, str
   open->line = packed;
 }
 
-static enum wo_more begin_packed(struct wo_open *open, const struct wo_match *match) {
+/* The bytes of a document, before and after it is expanded: too many for the stack. */
+struct unpacking {
   unsigned char packed[WO_LIMIT_PACKED_BYTES];
   char text[WO_LIMIT_UNPACKED_BYTES];
+};
+
+static enum wo_more begin_packed(struct wo_open *open, const struct wo_match *match) {
+  struct unpacking *const work = malloc(sizeof *work);
+  if (work == NULL) {
+    open->store->is_out_of_memory = true;
+    return WO_MORE_NO;
+  }
   const struct wo_view found = wo_match_text(match);
-  const size_t packed_len = wo_base64_decode(wo_view_skip(found, strlen("JS1:")), packed, sizeof packed);
-  const size_t len = wo_gunzip(packed, packed_len, text, sizeof text);
+  const size_t packed_len = wo_base64_decode(wo_view_skip(found, strlen("JS1:")), work->packed, sizeof work->packed);
+  const size_t len = wo_gunzip(work->packed, packed_len, work->text, sizeof work->text);
   struct wo_line shown = *open->line;
   shown.offset += wo_match_start(match);
   shown.full = shown.text = wo_view_sub(found, 0, found.len < 60 ? found.len : 60);
-  read_expanded(open, &shown, (struct wo_view){text, len});
-  if (packed_len == sizeof packed || len == sizeof text) note_cut(open, &shown);
+  read_expanded(open, &shown, (struct wo_view){work->text, len});
+  if (packed_len == sizeof work->packed || len == sizeof work->text) note_cut(open, &shown);
+  free(work);
   return WO_MORE_NO;
 }
 

@@ -1,6 +1,6 @@
 /* Fuzzes the input reader: the bytes arrive through a descriptor, as a plain text or as gzip, whichever they look like. Checks:
- * plain bytes come out as they went in, the amount and the text do not depend on the size of the reads, a failure comes once, and
- * the end is final. */
+ * plain bytes come out as they went in, also those behind a gzip member, the amount and the text do not depend on the size of the
+ * reads, a failure comes once, and the end is final. */
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -20,6 +20,7 @@ struct outcome {
   char text[COMPARED_BYTES];
   size_t len;
   enum wo_status status; /* the failure that ended it, or WO_OK */
+  uint64_t tail_offset;
   bool is_compressed;
 };
 
@@ -49,6 +50,7 @@ static void read_all(int fd, size_t cap, struct outcome *outcome) {
   if (outcome->status != WO_OK) require(err.code == outcome->status && err.message[0] != '\0' && err.file[0] != '\0');
   if (outcome->len < sizeof outcome->text) check_end(input, outcome);
   outcome->is_compressed = wo_input_is_compressed(input);
+  outcome->tail_offset = wo_input_tail_offset(input);
   require(wo_input_close(input) == NULL);
 }
 
@@ -71,6 +73,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   read_all(fd, COMPARED_BYTES, &whole);
   const size_t compared = size < COMPARED_BYTES ? size : COMPARED_BYTES;
   if (!whole.is_compressed) require(whole.len == compared && (compared == 0 || memcmp(whole.text, data, compared) == 0));
+  const size_t tail = whole.tail_offset > 0 ? size - (size_t)whole.tail_offset : 0;
+  if (whole.len < COMPARED_BYTES && tail > 0) {
+    require(whole.status == WO_OK && data[whole.tail_offset] != 0 && tail <= whole.len);
+    require(memcmp(whole.text + whole.len - tail, data + whole.tail_offset, tail) == 0);
+  }
   for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {
     read_all(fd, caps[i], &chopped);
     require(chopped.len == whole.len && chopped.status == whole.status && chopped.is_compressed == whole.is_compressed);

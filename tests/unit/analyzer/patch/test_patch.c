@@ -226,6 +226,7 @@ static void test_names(void **state) {
       {"jobs/a b.sh", "--- a/jobs/a b.sh\t\n+++ b/jobs/a b.sh\t\n"},
       {"a\"b\\c\n", "--- \"a/a\\\"b\\\\c\\012\"\n+++ \"b/a\\\"b\\\\c\\012\"\n"},
       {"\xC3\xA4.yaml", "--- a/\xC3\xA4.yaml\n+++ b/\xC3\xA4.yaml\n"},
+      {"a\xE2\x80\xAE\xC3\xA4\xFF", "--- \"a/a\\342\\200\\256\xC3\xA4\\377\"\n+++ \"b/a\\342\\200\\256\xC3\xA4\\377\"\n"},
   };
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     struct wo_text text = {0};

@@ -180,27 +180,71 @@ static void test_facts_are_those_of_the_job(void **state) {
   sample_done(&sample);
 }
 
+#define FAILED_LOG "per_device_train_batch_size=8\n" EXCEPTION(OOM_ON("0"))
+
+static void check_resubmit(void **state, const struct sample_file *files, size_t count, const char *expected) {
+  struct sample_job sample;
+  sample_read(&sample, *state, files, count);
+  const struct wo_view line = sample.report->resubmit;
+  if (!wo_view_is(line, expected)) fail_msg("\"%.*s\", expected \"%s\"", WO_SHOWN(line), expected);
+  sample_done(&sample);
+}
+
 static void test_resubmit(void **state) {
-  static const char log[] = "per_device_train_batch_size=8\n" EXCEPTION(OOM_ON("0"));
   static const struct sample_file all[] = {
-      {"job.err", log},
-      {"my.sbatch", "#SBATCH --mem=64G\n"},
-      {"scontrol-4711.txt", "JobId=4711 JobName=x\n   Command=/home/user/train.sbatch --config a.yaml\n"}};
+      {"scontrol-4711.txt", "JobId=4711 JobName=x\n   Command=/home/user/train.sbatch --config a.yaml\n"},
+      {"job.err", FAILED_LOG},
+      {"my.sbatch", "#SBATCH --mem=64G\n"}};
+  check_resubmit(state, all, 3, "sbatch my.sbatch"); /* the script that was given comes first */
+  check_resubmit(state, all, 2, "sbatch /home/user/train.sbatch --config a.yaml");
+  check_resubmit(state, all + 1, 2, "sbatch my.sbatch");
+  check_resubmit(state, all + 1, 1, "");
+  check_resubmit(state, all + 2, 1, ""); /* no failure: nothing to resubmit */
+}
+
+/* Names and words of a dump are quoted; a name that cannot be shown makes no command. */
+static void test_resubmit_is_quoted(void **state) {
   static const struct {
-    size_t count;
-    size_t first;
-    const char *line;
-  } rows[] = {{3, 0, "sbatch /home/user/train.sbatch --config a.yaml"}, /* what was submitted counts more than a copy */
-              {2, 0, "sbatch my.sbatch"},
-              {1, 0, ""},
-              {2, 1, ""}}; /* no failure: nothing to resubmit */
+    const char *name, *line;
+  } rows[] = {{"my job.sh", "sbatch 'my job.sh'"},
+              {"-x.sh", "sbatch ./-x.sh"},
+              {"a;rm -rf ~.sh", "sbatch 'a;rm -rf ~.sh'"},
+              {"it's.sh", "sbatch 'it'\\''s.sh'"},
+              {"a\x1b[2Jb.sh", ""},
+              {"a\nb.sh", ""},
+              {"\xe2\x80\xaehs.sh", ""},
+              {"\xff.sh", ""}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct sample_job sample;
-    sample_read(&sample, *state, all + rows[i].first, rows[i].count);
-    const struct wo_view line = sample.report->resubmit;
-    if (!wo_view_is(line, rows[i].line)) fail_msg("%zu files: \"%.*s\"", rows[i].count, (int)line.len, line.ptr ? line.ptr : "");
-    sample_done(&sample);
+    const struct sample_file files[] = {{"job.err", FAILED_LOG}, {rows[i].name, "#SBATCH --mem=64G\n"}};
+    check_resubmit(state, files, 2, rows[i].line);
   }
+  static const struct sample_file dump[] = {
+      {"scontrol-4711.txt", "JobId=4711 JobName=x\n   Command=/home/u/x.sh; rm -rf ~ #\n   WorkDir=/home/u\n"},
+      {"job.err", FAILED_LOG}};
+  check_resubmit(state, dump, 2, "sbatch '/home/u/x.sh;' rm -rf '~' '#'");
+  /* The given script keeps the arguments with which it was submitted. */
+  static const struct sample_file same[] = {{"scontrol-4711.txt", "JobId=4711 JobName=x\n   Command=/home/u/run.sh $HOME b\n"},
+                                            {"job.err", FAILED_LOG},
+                                            {"s/run.sh", "\n"}};
+  check_resubmit(state, same, 3, "sbatch s/run.sh '$HOME' b");
+}
+
+/* Only a dump gives a command: no line of a log, no block without its head, no other job's. */
+static void test_resubmit_from_dumps_only(void **state) {
+  static const struct sample_file rows[][2] = {
+      {{"job.err", FAILED_LOG}, {"job.out", "   Command=/home/u/x.sh\n"}},
+      {{"job.err", FAILED_LOG}, {"job.txt", "   Command=/home/u/x.sh\n"}},
+      {{"job.err", FAILED_LOG}, {"scontrol.txt", "   Command=/home/u/x.sh\n"}},
+      {{"job.err", FAILED_LOG "JobId=4711 JobName=x\n   Command=/home/u/x.sh\n"}, {"job.out", "\n"}},
+      {{"scontrol.txt", FAILED_LOG "JobId=4711 JobName=x\n   Command=/home/u/x.sh\n"}, {"job.out", "\n"}},
+      {{"slurm-4711.err", FAILED_LOG}, {"scontrol.txt", "JobId=4712 JobName=x\n   Command=/home/u/x.sh\n"}},
+      {{"job.err", FAILED_LOG}, {"job.txt", "#SBATCH --mem=1G\nrm -rf ~\n"}}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) check_resubmit(state, rows[i], 2, "");
+  static const struct sample_file array[] = {{"slurm-23_5.err", FAILED_LOG},
+                                             {"dump.txt",
+                                              "JobId=27 ArrayJobId=23 ArrayTaskId=4 JobName=x\n   Command=/home/u/4.sh\n\n"
+                                              "JobId=28 ArrayJobId=23 ArrayTaskId=5 JobName=x\n   Command=/home/u/5.sh\n"}};
+  check_resubmit(state, array, 2, "sbatch /home/u/5.sh");
 }
 
 int main(void) {
@@ -214,6 +258,8 @@ int main(void) {
       cmocka_unit_test(test_many_sorts_of_consequences),
       cmocka_unit_test(test_facts_are_those_of_the_job),
       cmocka_unit_test(test_resubmit),
+      cmocka_unit_test(test_resubmit_is_quoted),
+      cmocka_unit_test(test_resubmit_from_dumps_only),
   };
   return cmocka_run_group_tests_name("report_make", tests, sample_load_all, sample_unload);
 }

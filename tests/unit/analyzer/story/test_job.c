@@ -148,14 +148,19 @@ static void test_files_and_texts_agree(void **state) {
   wo_files_remove_scratch(folder);
 }
 
+/* Files that cannot be opened leave room for others; everything beyond the limits is counted. */
 static void test_too_many_files(void **state) {
   struct wo_job *job = NULL;
   assert_int_equal(wo_job_new(*state, &job), WO_OK);
   struct wo_err err = {0};
   wo_err_set(&err, WO_E_IO, "gone");
   for (size_t i = 0; i < WO_LIMIT_INPUT_FILES + 2; i++) wo_job_add_unreadable(job, "x", &err);
-  assert_int_equal(job->input_count, WO_LIMIT_INPUT_FILES);
+  assert_int_equal(job->input_count, WO_LIMIT_UNOPENED_FILES);
+  assert_int_equal(job->left_out_count, WO_LIMIT_INPUT_FILES + 2 - WO_LIMIT_UNOPENED_FILES);
+  job->left_out_count = 0;
+  while (job->input_count < WO_LIMIT_INPUT_FILES) assert_int_equal(wo_job_read_text(job, WO_VIEW("text"), "y"), WO_OK);
   assert_int_equal(wo_job_read_text(job, WO_VIEW("text"), "y"), WO_E_LIMIT);
+  assert_int_equal(job->left_out_count, 1);
   assert_int_equal(wo_job_close(job), WO_OK);
   wo_job_free(job);
 }
@@ -219,18 +224,12 @@ static void test_no_allocation_from_some_point_on(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_outcomes_have_names_and_texts),
-      cmocka_unit_test(test_empty_job),
-      cmocka_unit_test(test_inputs_are_described),
-      cmocka_unit_test(test_paths_are_cleaned),
-      cmocka_unit_test(test_unreadable_inputs_are_noted),
-      cmocka_unit_test(test_long_lines_are_noted),
-      cmocka_unit_test(test_unsearched_lines_are_noted),
-      cmocka_unit_test(test_dropped_evidence_is_noted),
-      cmocka_unit_test(test_files_and_texts_agree),
-      cmocka_unit_test(test_too_many_files),
-      cmocka_unit_test(test_one_failing_allocation),
-      cmocka_unit_test(test_no_allocation_from_some_point_on),
+      cmocka_unit_test(test_outcomes_have_names_and_texts), cmocka_unit_test(test_empty_job),
+      cmocka_unit_test(test_inputs_are_described),          cmocka_unit_test(test_paths_are_cleaned),
+      cmocka_unit_test(test_unreadable_inputs_are_noted),   cmocka_unit_test(test_long_lines_are_noted),
+      cmocka_unit_test(test_unsearched_lines_are_noted),    cmocka_unit_test(test_dropped_evidence_is_noted),
+      cmocka_unit_test(test_files_and_texts_agree),         cmocka_unit_test(test_too_many_files),
+      cmocka_unit_test(test_one_failing_allocation),        cmocka_unit_test(test_no_allocation_from_some_point_on),
   };
   return cmocka_run_group_tests_name("job", tests, sample_load_all, sample_unload);
 }

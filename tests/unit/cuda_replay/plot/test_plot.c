@@ -102,16 +102,16 @@ static void escapes_any_bytes(void **state) {
       {{"a\0b\x1b[31m\n\x7f", 10}, 99, "a" BAD "b" BAD "[31m" BAD BAD},
       {{"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", 9}, 99, "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"},
       {{"\xFFx\xC3", 3}, 99, BAD "x" BAD},
-      {{"\xED\xA0\x80", 3}, 99, BAD},                 /* a surrogate */
-      {{"\xC0\xBC\xE0\x80\xBC", 5}, 99, BAD BAD BAD}, /* '<' spelled too long */
-      {{"\xEF\xBF\xBF\xEF\xBF\xBE", 6}, 99, BAD BAD}, /* no characters */
-      {{"\xC2\x85", 2}, 99, BAD},                     /* C1 control */
+      {{"\xED\xA0\x80", 3}, 99, BAD BAD BAD},                 /* a surrogate */
+      {{"\xC0\xBC\xE0\x80\xBC", 5}, 99, BAD BAD BAD BAD BAD}, /* '<' spelled too long */
+      {{"\xEF\xBF\xBF\xEF\xBF\xBE", 6}, 99, BAD BAD},         /* no characters */
+      {{"\xC2\x85", 2}, 99, BAD},                             /* C1 control */
       {{"\xE2\x80\xAE"
         "evil\xE2\x81\xA6",
         10},
        99,
-       BAD "evil" BAD},                   /* direction marks */
-      {{"\xF4\x90\x80\x80", 4}, 99, BAD}, /* beyond Unicode */
+       BAD "evil" BAD},                               /* direction marks */
+      {{"\xF4\x90\x80\x80", 4}, 99, BAD BAD BAD BAD}, /* beyond Unicode */
       {{"abcdef", 6}, 4, "abc\xE2\x80\xA6"},
       {{"abcd", 4}, 4, "abcd"},
       {{"&&&&", 4}, 2, "&amp;\xE2\x80\xA6"},

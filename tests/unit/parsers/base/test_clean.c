@@ -128,6 +128,14 @@ static const struct row texts[] = {
     ROW("\xe2\x82(", BAD BAD "("),
     ROW("\xc2\x85\xc2\x9b[\xc2\xa0", "  [\xc2\xa0"), /* C1 control characters */
     ROW("a\0b", "a b"),
+    ROW("a\xe2\x80\xae"
+        "b\xe2\x81\xa6\xe2\x81\xa9"
+        "c",
+        "a" BAD "b" BAD BAD "c"),                             /* override and isolates */
+    ROW("\xe2\x80\xa8\xe2\x80\xa9\xd8\x9c", BAD BAD BAD),     /* separators, the Arabic mark */
+    ROW("\xe2\x80\x8b\xe2\x80\x8d\xe2\x81\xa0", BAD BAD BAD), /* zero width */
+    ROW("\xef\xbb\xbf\xf3\xa0\x81\x81\xc2\xad", BAD BAD BAD), /* byte order mark, tag, soft hyphen */
+    ROW("\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\x9f", "\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\x9f"),
 };
 
 static void test_utf8(void **state) {
@@ -137,6 +145,21 @@ static void test_utf8(void **state) {
     const struct wo_view out = wo_clean_utf8(texts[i].in, buf, sizeof buf);
     assert_int_equal(out.len, texts[i].out.len);
     assert_memory_equal(out.ptr, texts[i].out.ptr, out.len);
+  }
+}
+
+/* Every code point is read as it was written, and cleaning keeps those that are shown. */
+static void test_code_points(void **state) {
+  (void)state;
+  for (uint32_t code = 1; code < 0x110000; code++) {
+    char text[4], buf[8];
+    size_t read = 0;
+    if (code >= 0xd800 && code < 0xe000) continue;
+    const struct wo_view view = {text, wo_utf8_write(code, text)};
+    assert_true(wo_utf8_read(view, &read) == code && read == view.len);
+    const struct wo_view clean = wo_clean_utf8(view, buf, sizeof buf);
+    const bool is_kept = clean.len == view.len && memcmp(clean.ptr, text, view.len) == 0;
+    assert_true(is_kept == !(wo_clean_is_control(code) || wo_clean_is_hidden(code)));
   }
 }
 
@@ -157,13 +180,10 @@ static void test_utf8_is_cut_between_characters(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lines),
-      cmocka_unit_test(test_clean_line_is_not_copied),
-      cmocka_unit_test(test_line_is_cut),
-      cmocka_unit_test(test_every_place),
-      cmocka_unit_test(test_hostile_line),
-      cmocka_unit_test(test_utf8),
-      cmocka_unit_test(test_utf8_is_cut_between_characters),
+      cmocka_unit_test(test_lines),        cmocka_unit_test(test_clean_line_is_not_copied),
+      cmocka_unit_test(test_line_is_cut),  cmocka_unit_test(test_every_place),
+      cmocka_unit_test(test_hostile_line), cmocka_unit_test(test_utf8),
+      cmocka_unit_test(test_code_points),  cmocka_unit_test(test_utf8_is_cut_between_characters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

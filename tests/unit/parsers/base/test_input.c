@@ -178,22 +178,46 @@ static void empty_member_is_empty(void **state) {
   text_done(&bytes);
 }
 
-/* Zero padding (tape blocks), text, and something that only begins like a member. */
-static void garbage_behind_a_member_ends_the_input(void **state) {
+/* Zero padding (tape blocks) is passed over; everything else behind a member is delivered, and its place is known. */
+static void nothing_behind_a_member_is_lost(void **state) {
   (void)state;
   static const struct {
     const char *bytes;
-    size_t len;
-  } tails[] = {{"\0\0\0\0\0\0", 6}, {"text", 4}, {"\x1f", 1}, {"\x1fx\x8b", 3}};
-  struct text content = {0};
-  add_lines(&content, 500);
+    size_t len, zeros;
+  } tails[] = {{"\0\0\0\0\0\0", 6, 6}, {"text", 4, 0}, {"\0\0text\0", 7, 2}, {"\x1f", 1, 0}, {"\x1fx\x8b", 3, 0}};
   for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
-    struct text bytes = {0};
+    struct text content = {0}, bytes = {0}, got = {0};
+    struct wo_input *input = NULL;
+    add_lines(&content, 500);
     add_member(&bytes, content.ptr, content.len);
+    const uint64_t end = bytes.len;
+    const size_t plain = tails[i].len - tails[i].zeros;
     text_add(&bytes, tails[i].bytes, tails[i].len);
+    text_add(&content, tails[i].bytes + tails[i].zeros, plain);
     expect(&bytes, &content, WO_OK, true);
+    write_file(bytes.ptr, bytes.len);
+    assert_int_equal(wo_input_open(file_path, &input, NULL), WO_OK);
+    assert_int_equal(read_rest(input, 4096, &got, NULL), WO_OK);
+    assert_int_equal(wo_input_tail_offset(input), plain > 0 ? end + tails[i].zeros : 0);
+    wo_input_close(input);
     text_done(&bytes);
+    text_done(&content);
+    text_done(&got);
   }
+}
+
+/* Padding longer than the buffer, then a member. */
+static void members_behind_padding_are_read(void **state) {
+  (void)state;
+  static const char zeros[WO_LIMIT_READ_BYTES + 7];
+  struct text bytes = {0}, content = {0};
+  add_lines(&content, 3000);
+  add_member(&bytes, content.ptr, 100);
+  text_add(&bytes, zeros, sizeof zeros);
+  add_member(&bytes, content.ptr + 100, content.len - 100);
+  text_add(&bytes, zeros, sizeof zeros);
+  expect(&bytes, &content, WO_OK, true);
+  text_done(&bytes);
   text_done(&content);
 }
 
@@ -510,7 +534,8 @@ int main(void) {
       cmocka_unit_test(gzip_is_expanded),
       cmocka_unit_test(members_are_joined),
       cmocka_unit_test(empty_member_is_empty),
-      cmocka_unit_test(garbage_behind_a_member_ends_the_input),
+      cmocka_unit_test(nothing_behind_a_member_is_lost),
+      cmocka_unit_test(members_behind_padding_are_read),
       cmocka_unit_test(cut_members_fail_after_delivering),
       cmocka_unit_test(cut_second_member_delivers_the_first),
       cmocka_unit_test(damage_is_reported_with_its_offset),

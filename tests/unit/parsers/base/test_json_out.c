@@ -89,6 +89,24 @@ static void test_nothing_after_a_failure(void **state) {
   assert_true(text.is_failed);
 }
 
+/* Exact texts keep every character; those that a terminal must not get are escaped. */
+static void test_exact_texts_are_escaped(void **state) {
+  (void)state;
+  const struct wo_view exact = WO_VIEW("\x7f\xc2\x9b\xe2\x80\xae\xf3\xa0\x81\x81\xe2\x80\x8d\xc3\xa9\x01");
+  struct wo_json_out out = {0};
+  struct wo_text text = {0};
+  cJSON *const root = cJSON_CreateObject();
+  wo_json_put_exact(&out, root, "exact", exact);
+  wo_json_put_text(&out, root, "shown", exact);
+  wo_json_finish(&out, root, &text);
+  assert_string_equal(text.ptr, "{\n  \"exact\": \"\\u007f\\u009b\\u202e\\udb40\\udc41\\u200d\xc3\xa9\\u0001\",\n"
+                                "  \"shown\": \"  \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9 \"\n}\n");
+  cJSON *const back = cJSON_Parse(text.ptr);
+  assert_string_equal(cJSON_GetObjectItem(back, "exact")->valuestring, exact.ptr);
+  cJSON_Delete(back);
+  wo_text_done(&text);
+}
+
 static void test_failing_allocations(void **state) {
   (void)state;
   for (long n = 1; n < 20; n++) {
@@ -107,6 +125,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values),
       cmocka_unit_test(test_nothing_after_a_failure),
+      cmocka_unit_test(test_exact_texts_are_escaped),
       cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

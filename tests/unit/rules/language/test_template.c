@@ -90,6 +90,30 @@ static void test_rendering(void **state) {
   wo_arena_done(&arena);
 }
 
+/* The value t is the text "some {text}": it is quoted, unless it stands between quotes of the template, which no quoting fits. */
+static void test_commands(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *rendered;
+  } rows[] = {{"--x {n4:int} {yes}", "--x 4 yes"},
+              {"export X={t},y:1", "export X='some {text}',y:1"},
+              {"echo \"{t}\"", ""},
+              {"echo '{t}'", ""},
+              {"echo `{t}`", ""},
+              {"echo \"{n4}\" plain", "echo \"4\" plain"},
+              {"{unknown_number:pct} left", "? left"}};
+  struct wo_arena arena;
+  wo_arena_init(&arena, ARENA_BYTES);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const struct wo_template *template = NULL;
+    assert_int_equal(wo_template_parse(&arena, wo_view_of(rows[i].text), &names, &template, NULL), WO_OK);
+    const struct wo_view line = wo_template_render_command(template, &source, &arena);
+    if (!wo_view_is(line, rows[i].rendered)) fail_msg("%s: got %.*s", rows[i].text, WO_SHOWN(line));
+  }
+  assert_int_equal(wo_template_render_command(NULL, &source, &arena).len, 0);
+  wo_arena_done(&arena);
+}
+
 static const struct refusal errors[] = {
     {"a {n1", WO_E_SYNTAX, 3, "'{' without '}' (write '{{' for a brace)"},
     {"a } b", WO_E_SYNTAX, 3, "'}' without '{' (write '}}' for a brace)"},
@@ -175,7 +199,8 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rendering), cmocka_unit_test(test_errors),        cmocka_unit_test(test_null_template_is_empty),
+      cmocka_unit_test(test_commands),  cmocka_unit_test(test_rendering),
+      cmocka_unit_test(test_errors),    cmocka_unit_test(test_null_template_is_empty),
       cmocka_unit_test(test_each_fact), cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,6 +158,26 @@ static void test_fact_units(void **state) {
   wo_pack_free(pack);
 }
 
+/* Texts that are printed are clean; what is matched with lines is as it was written. */
+static void test_texts_are_clean(void **state) {
+  (void)state;
+  const struct wo_rule_file file =
+      file_of("[{\"cause\": \"c\", \"family\": \"x\", \"title\": \"a\\u001b[2Jb {if(true, \\\"c\\nd\\\", \\\"\\\")}\", "
+              "\"summary\": \"s\", "
+              "\"means\": \"x\\u202ey\\nz\", \"when\": \"oom.kind ==\\t\\\"e\\u0007\\\"\", \"at_most\": \"likely\"},\n"
+              "{\"pattern\": \"p\", \"kind\": \"note\", \"literals\": [\"abcdefg\\n\"], \"regex\": \"a\\u0001\", \"samples\": "
+              "[\"\\u001b[0m\"]}]");
+  struct wo_pack *pack = NULL;
+  struct wo_err err = {0};
+  if (wo_pack_load(&file, 1, WO_LOAD_ALL, &pack, &err) != WO_OK) fail_msg("%u: %s", err.column, err.message);
+  assert_true(wo_view_is(pack->causes[0].means, "x\xef\xbf\xbdy z"));
+  assert_true(wo_view_is(wo_template_source(pack->causes[0].title), "a [2Jb {if(true, \"c d\", \"\")}"));
+  assert_true(wo_view_is(pack->patterns[0].regex, "a\x01"));
+  assert_true(wo_view_is(pack->patterns[0].literals[0], "abcdefg\n"));
+  assert_true(wo_view_is(pack->samples[0].match[0], "\x1b[0m"));
+  wo_pack_free(pack);
+}
+
 /* ---- errors ----------------------------------------------------------------------------------------------------------- */
 
 #define CAUSE "{\"cause\": \"c\", "
@@ -231,6 +251,13 @@ static const struct {
      "the literal 'abc' is shorter than 7 bytes"},
     {"{\"pattern\": \"p\", \"kind\": \"note\", \"before_number\": true, \"literals\": [\"abcde\", \"abcd\\n\"]}", WO_E_RANGE, 1,
      79, "the literal 'abcd\n' is shorter than 7 bytes"},
+    {"{\"pattern\": \"p\", \"kind\": \"note\",\n \"regex\": \"a\\\\d(b\"}", WO_E_SYNTAX, 2, 18,
+     "the regular expression does not compile: missing closing parenthesis"},
+    {"{\"pattern\": \"p\", \"kind\": \"note\", \"regex\": "
+     "\"((((((((((((((((((((((((((((((((((a))))))))))))))))))))))))))))))))))\"}",
+     WO_E_SYNTAX, 1, 77, "the regular expression does not compile: parentheses are too deeply nested"},
+    {"{\"pattern\": \"p\", \"kind\": \"note\", \"unless\": \"a[\"}", WO_E_SYNTAX, 1, 47,
+     "the regular expression does not compile: missing terminating ] for character class"},
     {"{\"pattern\": \"p\", \"where\": \"there\"}", WO_E_UNKNOWN, 1, 27, "unknown place 'there' (line, before, tail, head)"},
     {"{\"pattern\": \"p\", \"bare_unit\": \"MB\"}", WO_E_UNKNOWN, 1, 31, "unknown unit 'MB' (B, kB, MiB, GiB)"},
     {"{\"pattern\": \"p\", \"set\": {\"nope\": \"1\"}}", WO_E_UNKNOWN, 1, 26, "unknown field 'nope'"},
@@ -537,6 +564,7 @@ static void test_late_rules_are_the_same(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_texts_are_clean),
       cmocka_unit_test(test_good_cause),
       cmocka_unit_test(test_good_fix_and_knob),
       cmocka_unit_test(test_patterns_of_packs_and_knobs),

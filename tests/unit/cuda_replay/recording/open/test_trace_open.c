@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <zlib.h>
 
 #include "parsers/base/limits.h"
 #include "tests/support/files.h"
@@ -48,6 +49,32 @@ static void test_strangers(void **state) {
     if (strstr(err.message, strangers[i].message) == NULL) fail_msg("%s: '%s'", strangers[i].name, err.message);
     assert_string_equal(err.file, "trace");
   }
+}
+
+/* Bytes behind the compressed recording are told about, and change nothing. */
+static void test_bytes_behind_gzip(void **state) {
+  (void)state;
+  char folder[256], path[300];
+  size_t len = 0;
+  char *const lines = wo_files_read(WO_SOURCE_DIR "/tests/recordings/small.jsonl", &len);
+  assert_non_null(lines);
+  assert_true(wo_files_scratch(folder, sizeof folder));
+  snprintf(path, sizeof path, "%s/small.jsonl.gz", folder);
+  gzFile gzip = gzopen(path, "wb");
+  assert_int_equal(gzwrite(gzip, lines, (unsigned)len), (int)len);
+  assert_int_equal(gzclose(gzip), Z_OK);
+  FILE *const file = fopen(path, "ab");
+  assert_non_null(file);
+  fputs("tail\n", file);
+  assert_int_equal(fclose(file), 0);
+  struct wo_recording *recording = NULL;
+  assert_int_equal(wo_trace_open(path, &recording, NULL), WO_OK);
+  assert_true(recording->notes.count > 0);
+  assert_true(wo_view_has(recording->notes.items[recording->notes.count - 1], "behind the compressed part, from byte "));
+  assert_int_equal(recording->traces.count, 2);
+  wo_recording_free(recording);
+  wo_files_remove_scratch(folder);
+  free(lines);
 }
 
 static void test_no_file(void **state) {
@@ -245,9 +272,9 @@ static void test_profile(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_strangers), cmocka_unit_test(test_no_file), cmocka_unit_test(test_broken_at_once),
-      cmocka_unit_test(test_readers),   cmocka_unit_test(test_source),  cmocka_unit_test(test_page),
-      cmocka_unit_test(test_page_cut),  cmocka_unit_test(test_profile),
+      cmocka_unit_test(test_strangers),      cmocka_unit_test(test_bytes_behind_gzip), cmocka_unit_test(test_no_file),
+      cmocka_unit_test(test_broken_at_once), cmocka_unit_test(test_readers),           cmocka_unit_test(test_source),
+      cmocka_unit_test(test_page),           cmocka_unit_test(test_page_cut),          cmocka_unit_test(test_profile),
   };
   return cmocka_run_group_tests_name("trace_open", tests, NULL, NULL);
 }
