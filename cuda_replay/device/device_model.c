@@ -51,9 +51,12 @@ static uint64_t next_random(struct wo_device_model *model) {
 
 static uint64_t find_shuffled(struct wo_device_model *model, const struct wo_gap_wish *wish) {
   const uint64_t places = (SPACE_END - SPACE_START - wish->size_bytes) / wish->stride_bytes;
+  bool has_gap = true;
   for (int i = 0; i < SHUFFLE_TRIES && places > 0; i++) {
     const uint64_t start = SPACE_START + next_random(model) % places * wish->stride_bytes;
-    if (!is_taken(model, start, start + wish->size_bytes)) return start;
+    /* In a full space only the numbers are drawn, as if all places had been tried. */
+    if (i == 1) has_gap = wo_stretches_lowest_gap(&model->taken, wish) != 0;
+    if (has_gap && !is_taken(model, start, start + wish->size_bytes)) return start;
   }
   return wo_stretches_lowest_gap(&model->taken, wish);
 }

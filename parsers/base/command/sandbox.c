@@ -107,6 +107,9 @@ static const int let_through[] = {
 #endif
 };
 
+/* TCGETS2, by which newer C libraries ask whether a file is a terminal. */
+#define TERMINAL_SETTINGS_2 0x802C542Au
+
 /* What opening a file for more than reading asks for. */
 enum { WRITES = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND };
 
@@ -157,9 +160,10 @@ static void add_open(struct filter *filter, int call, int flags) {
 
 /* Of a terminal only whether it is one, and its size. */
 static void add_terminal(struct filter *filter) {
-  add(filter, BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 5);
+  add(filter, BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 6);
   add_load(filter, argument(1));
-  add(filter, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)TIOCGWINSZ, 1, 0);
+  add(filter, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)TIOCGWINSZ, 2, 0);
+  add(filter, BPF_JMP | BPF_JEQ | BPF_K, TERMINAL_SETTINGS_2, 1, 0);
   add(filter, BPF_JMP | BPF_JEQ | BPF_K, (unsigned)TCGETS, 0, 1);
   add_result(filter, SECCOMP_RET_ALLOW);
   add_result(filter, SECCOMP_RET_ERRNO | EPERM);

@@ -14,6 +14,7 @@
 
 #include "cuda_replay/whatif/whatif_gpu.h"
 #include "cuda_replay/whatif/device_hooks.h"
+#include "cuda_replay/whatif/whatif_gpu_text.h"
 #include "parsers/base/text.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/files.h"
@@ -384,6 +385,24 @@ static void test_interrupt_while_looking(void **state) {
   close_bench(&bench);
 }
 
+/* A name is shown without what a terminal would obey. */
+static void test_replaced_libraries_are_named(void **state) {
+  (void)state;
+  struct wo_text text = {0};
+  const struct wo_replay_hooks hooks = {.cuda_library = "/tmp/\x1b[31mlib\ncuda.so"};
+  struct wo_gpu_libraries libraries = wo_gpu_libraries_of(&hooks);
+  assert_true(wo_gpu_add_libraries(&libraries, &text));
+  assert_string_equal(text.ptr, "not a card's result: WHYOOM_CUDA_LIBRARY=/tmp/ [31mlib cuda.so answers in place of the driver");
+  text.len = 0;
+  libraries = wo_gpu_libraries_of(&(struct wo_replay_hooks){.nvml_library = "n.so"});
+  assert_true(wo_gpu_add_libraries(&libraries, &text));
+  wo_text_add(&text, "%s", "");
+  assert_int_equal(text.len, strlen("WHYOOM_NVML_LIBRARY=n.so answers in place of NVML"));
+  libraries = wo_gpu_libraries_of(NULL);
+  assert_false(wo_gpu_add_libraries(&libraries, &text));
+  wo_text_done(&text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_calls_of_random_programs),
@@ -395,6 +414,7 @@ int main(void) {
       cmocka_unit_test(test_memory_runs_out_in_whyoom),
       cmocka_unit_test(test_progress_and_interrupt),
       cmocka_unit_test(test_interrupt_while_looking),
+      cmocka_unit_test(test_replaced_libraries_are_named),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
