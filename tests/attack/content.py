@@ -1,7 +1,7 @@
 """The bytes of a file as a recipe that is short on paper: parts that are repeated, compressed, or given as base64.
 
-A part is a text (bytes as UTF-8, others by surrogateescape), [COUNT, PART...] for repeated parts, {"gzip": [PART...]} or
-{"base64": TEXT}. A recipe is a list of parts; findings keep it as JSON.
+A part is a text (bytes as UTF-8, others by surrogateescape), [COUNT, PART...] for repeated parts, {"count": COUNT, "line": TEXT} for a
+text with another number in the place of each {i}, {"gzip": [PART...]} or {"base64": TEXT}. A recipe is a list of parts; findings keep it as JSON.
 """
 import base64
 import zlib
@@ -30,6 +30,8 @@ def part_bytes(part):
         return part
     if isinstance(part, list):
         return b"".join(part_bytes(inner) for inner in part[1:]) * part[0]
+    if "count" in part:
+        return b"".join(bytes_of(part["line"].replace("{i}", str(i))) for i in range(part["count"]))
     if "gzip" in part:
         return gzip_of(realise(part["gzip"]), part.get("level", 6))
     return base64.b64decode(part["base64"])
@@ -54,6 +56,8 @@ def scaled(parts, factor):
             inner = scaled(part[1:], factor)
             count = part[0] * factor if part[0] >= PUMPED_FROM and inner == part[1:] else part[0]
             found.append([count] + inner)
+        elif isinstance(part, dict) and "count" in part:
+            found.append(dict(part, count=part["count"] * factor))
         elif isinstance(part, dict) and "gzip" in part:
             found.append(dict(part, gzip=scaled(part["gzip"], factor)))
         else:

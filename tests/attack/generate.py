@@ -4,6 +4,7 @@ import random as randoms
 import re
 
 import content
+import floods
 import hostile
 from attack_case import RULES, Case
 
@@ -24,12 +25,12 @@ class Generator:
         self.contents = [(getattr(self, name), weight) for name, weight in (
             ("a_log", 6), ("mutated_log", 6), ("glued", 6), ("pumped", 8), ("pumped_samples", 4), ("random_bytes", 2), ("control_text", 3),
             ("long_line", 3), ("many_lines", 3), ("deep", 3), ("wide_table", 3), ("binary", 2), ("cut_utf8", 2), ("compressed", 3),
-            ("script", 5), ("settings", 6), ("accounting", 7), ("monitor", 4), ("recording", 3), ("hostile_log", 6))]
+            ("script", 5), ("settings", 6), ("accounting", 7), ("monitor", 4), ("recording", 3), ("hostile_log", 6), ("flood", 5))]
 
     def case(self, seed, number):
         random = randoms.Random("%s:%d" % (seed, number))
         makers = (self.diagnosis, 60), (self.verify, 10), (self.replay, 10), (self.budget, 4), (self.why, 2), (self.packs, 6), \
-            (self.words, 3), (self.folder, 2), (self.outputs, 1)
+            (self.words, 3), (self.folder, 2), (self.outputs, 1), (self.told, 2)
         return self.pick(random, makers)(random)
 
     @staticmethod
@@ -47,21 +48,26 @@ class Generator:
         """Files of one job, with names that are all different."""
         count = min(most, random.choice((1, 1, 1, 2, 2, 3, 4, 6)))
         if random.random() < 0.1:
-            found = list(random.choice(self.material.jobs))
-            random.shuffle(found)
-            found = [(name, [data]) for name, data in found[:most]]
-            at = random.randrange(len(found))
-            found[at] = (found[at][0], self.content(random))
+            found = self.job(random)[:most]
         else:
             found = [(self.name(random), self.content(random)) for _ in range(count)]
         return list({name: (name, parts) for name, parts in found}.values())
+
+    def job(self, random):
+        """A sample job whose files have something hostile at their ends."""
+        found = [(name, [data]) for name, data in random.choice(self.material.jobs)]
+        random.shuffle(found)
+        for _ in range(random.randrange(3)):
+            at = random.randrange(len(found))
+            found[at] = (found[at][0], found[at][1] + [random.choice((b"\n", b"")), content.bytes_of(hostile.word(random)), b"\n"])
+        return found
 
     @staticmethod
     def name(random):
         ending = random.choice(ENDINGS)
         if random.random() < 0.25:
             return hostile.name(random, ending)
-        stem = random.choice(("slurm-4711", "slurm-%d" % random.randrange(10 ** 6), "job", "train", "config", "scontrol", "sacct", "dmon", "trace",
+        stem = random.choice(("slurm-4711", "slurm-%d" % random.randrange(10 ** 6), "job", "train", "config", "my-scontrol", "my-sacct", "dmon", "trace",
                               "err.%d" % random.randrange(20), "job_gpu01_%d" % random.randrange(4), "x"))
         return (stem + ending).encode()
 
@@ -90,8 +96,10 @@ class Generator:
 
     def diagnosis(self, random):
         files = self.files(random)
-        variants = [name for name, share in (("chunks", 0.08), ("pipe", 0.08), ("gzip", 0.08), ("members", 0.04), ("order", 0.15),
-                                             ("again", 0.05), ("looks", 0.1)) if random.random() < share]
+        variants = [name for name, share in (("chunks", 0.08), ("pipe", 0.08), ("gzip", 0.08), ("members", 0.04), ("again", 0.05),
+                                             ("looks", 0.1)) if random.random() < share]
+        if random.random() < 0.05:
+            files, variants = self.job(random), ["order"]
         return Case("diagnosis", self.look(random) + ["@%d" % i for i in range(len(files))], files, variants=variants)
 
     def folder(self, random):
@@ -321,6 +329,10 @@ class Generator:
         lines.insert(random.randrange(len(lines) + 1), OOM.decode())
         return [content.bytes_of("".join(lines))]
 
+    def flood(self, random):
+        _, make = random.choice(floods.LOGS)
+        return make(random.choice((10, 70, 300, 1500)))
+
     def long_line(self, random):
         letter = random.choice(("a", "7", " ", "=", ".", "\x1b[31m", "ab ", "/x", "'", '"', "\r", "|", "%", "[", "{", "\u202e", "\xe9", "\\"))
         count = min(self.most_bytes, random.choice((70000, 140000, 300000, 4 << 20))) // len(content.bytes_of(letter))
@@ -374,6 +386,26 @@ class Generator:
         if sort == 4:
             return [{"gzip": [OOM, [min(self.most_bytes * 4, 1 << 20), random.choice(("\0", "a", "\n"))]], "level": 9}]
         return [{"gzip": inner}, [random.choice((1, 100)), "\0"]]
+
+    def told(self, random):
+        """Inputs that hold something which cannot be read, and must not be passed over in silence."""
+        log = self.a_log(random)
+        rules = []
+        sort = random.randrange(4)
+        if sort == 0:
+            log = [{"gzip": log}, random.choice((OOM, b"x", b"\x1f\x8b\x08", b"\x1f\x8b", b"\n", b"\0x"))]
+        elif sort == 1:
+            data = content.gzip_of(content.realise(log))
+            log = [data[:random.randrange(20, len(data))]]
+        elif sort == 2:
+            data = bytearray(content.gzip_of(content.realise(log)))
+            data[-random.randrange(1, 9)] ^= 1 << random.randrange(8)  # the sum or the length at the end
+            log = [bytes(data)]
+        else:
+            wrong = random.choice(("my own text(", "(?<x", "[z-a]my own text", "my own text{2,1}", "(?<count>x)(?<count>y)", "\\"))
+            row = {"pattern": "site-x", "kind": "killed", "literals": ["my own text"], "regex": wrong, "since": "x", "samples": ["my own text"]}
+            rules = [(b"site.json", [json.dumps([row])])]
+        return Case("told", ["@0"] + (["--rules", RULES] if rules else []), [(b"x.log", log)], rules, told=True)
 
     def script(self, random):
         lines = lines_of(random.choice(self.material.scripts))
@@ -436,6 +468,8 @@ class Generator:
             return self.refused(random)
         if sort == 3:
             return self.program(random)
+        if sort == 4:
+            return random.choice(floods.RECORDINGS)[1](random.choice((3, 70, 300, 1000)))
         for _ in range(random.choice((1, 1, 3))):
             at = random.randrange(len(lines))
             try:
