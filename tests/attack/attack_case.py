@@ -4,6 +4,7 @@ import os
 import content
 
 RULES = "@rules"
+PLOT = "plot.svg"
 
 
 class Case:

@@ -1,12 +1,13 @@
 """Makes cases. A case depends on the seed and its number only."""
 import json
+import pickle
 import random as randoms
 import re
 
 import content
 import floods
 import hostile
-from attack_case import RULES, Case
+from attack_case import PLOT, RULES, Case
 
 PUMPS = (100, 1000, 4000, 16000)
 OOM = (b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 39.38 GiB of which 1.25 GiB is "
@@ -19,9 +20,10 @@ def lines_of(data):
 
 
 class Generator:
-    def __init__(self, material, most_bytes=256 * 1024):
-        self.material = material
-        self.most_bytes = most_bytes
+    """`only`: the name of the method that makes all cases, or None."""
+
+    def __init__(self, material, most_bytes=256 * 1024, only=None):
+        self.material, self.most_bytes, self.only = material, most_bytes, only
         self.contents = [(getattr(self, name), weight) for name, weight in (
             ("a_log", 6), ("mutated_log", 6), ("glued", 6), ("pumped", 8), ("pumped_samples", 4), ("random_bytes", 2), ("control_text", 3),
             ("long_line", 3), ("many_lines", 3), ("deep", 3), ("wide_table", 3), ("binary", 2), ("cut_utf8", 2), ("compressed", 3),
@@ -31,7 +33,8 @@ class Generator:
         random = randoms.Random("%s:%d" % (seed, number))
         makers = (self.diagnosis, 60), (self.verify, 10), (self.replay, 10), (self.budget, 4), (self.why, 2), (self.packs, 6), \
             (self.words, 3), (self.folder, 2), (self.outputs, 1), (self.told, 2)
-        return self.pick(random, makers)(random)
+        maker = self.pick(random, makers)
+        return getattr(self, self.only)(random) if self.only else maker(random)
 
     @staticmethod
     def pick(random, weighted):
@@ -132,6 +135,8 @@ class Generator:
                    ["--transform", "checkpoint"], ["--torch", "2.1"], ["--device", str(random.choice(hostile.NUMBERS))])
         for option in random.sample(options, random.choice((0, 0, 1, 1, 2))):
             args += option
+        if random.random() < 0.1:
+            args += ["--plot", PLOT]
         files = [(self.name(random), self.recording(random) if random.random() < 0.9 else self.content(random))]
         if random.random() < 0.1:
             files.append((b"pair.jsonl", self.recording(random)))
@@ -458,7 +463,9 @@ class Generator:
 
     def recording(self, random):
         data = random.choice(self.material.recordings)
-        sort = random.randrange(8)
+        sort = random.randrange(10)
+        if sort >= 8:
+            return self.snapshot(random)
         if sort == 0:
             return [data]
         if sort == 1:
@@ -486,6 +493,31 @@ class Generator:
             begin = random.randrange(len(lines))
             lines[begin:begin] = lines[begin:begin + 20] * random.choice((1, 5))
         return [b"".join(lines)]
+
+    def snapshot(self, random):
+        """A pickled snapshot as PyTorch writes them, with values that it would not write."""
+        def number(usual):
+            return usual if random.random() < 0.97 else random.choice(hostile.NUMBERS + (None, [], {}, "x", b"x", True))
+
+        def text(usual):
+            return usual if random.random() < 0.9 else random.choice((usual + hostile.word(random), 7, None, "x" * 70000, b"\xff"))
+        shared = [{"filename": text("/home/kim/a.py"), "name": text("forward"), "line": number(3)} for _ in range(random.choice((0, 1, 3, 30)))]
+        trace, at = [], 1 << 33
+        for i in range(random.choice((1, 10, 100, 500))):
+            size = random.choice((512, 1 << 20, 20 << 20))
+            action = random.choice(("alloc", "alloc", "alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map",
+                                    "segment_unmap", "oom", "snapshot", text("alloc")))
+            trace.append({"action": action, "addr": number(at), "size": number(size), "stream": number(0), "frames": shared})
+            at += random.choice((0, size, 1 << 21))
+        segments = [{"device": number(0), "address": number((1 << 33) + (i << 21)), "total_size": number(1 << 21), "allocated_size": 0, "active_size": 0,
+                     "stream": number(0), "segment_type": text("small"), "blocks": [{"size": number(1 << 20), "state": text("inactive")}] * 2}
+                    for i in range(random.choice((0, 1, 40)))]
+        value = {"segments": segments, "device_traces": [trace] * random.choice((1, 1, 2, 8)), "allocator_settings": {"expandable_segments": number(False),
+                 "PYTORCH_CUDA_ALLOC_CONF": text("")}, "external_annotations": [{"name": text("a"), "stage": text("START"), "time_us": number(7)}]}
+        if random.random() < 0.2:
+            value[random.choice(list(value))] = random.choice(hostile.NUMBERS + ("x", [], {}, [[[]]]))
+        data = pickle.dumps(value, random.randrange(6))
+        return [self.mutate(random, data) if random.random() < 0.3 else data]
 
     @staticmethod
     def refused(random):

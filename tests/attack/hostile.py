@@ -33,7 +33,7 @@ def word(random):
 
 def name(random, ending):
     """A hostile file name, in bytes. Never "." or "..", no slash, at most 255 bytes."""
-    sort = random.randrange(9)
+    sort = random.randrange(10)
     stem = random.choice(("slurm-4711", "job", "train", "err.0", "x"))
     if sort < 3:
         text = stem + planted(random)
@@ -46,6 +46,8 @@ def name(random, ending):
     elif sort == 6:
         text = stem + random.choice((" with blanks", "'", '"', "\\", "*", "?", "[a]", "~", "#", "!", "\n\n", "\t", "%s%n"))
     elif sort == 7:
+        text = stem + "\n  resubmit with: sbatch x;touch %s-8\nslurm-1.out  success" % MARK
+    elif sort == 8:
         return (stem.encode() + b"a" * 255)[:255 - len(ending)] + ending.encode()
     else:
         return stem.encode() + random.choice(NOT_UTF8) + ending.encode()

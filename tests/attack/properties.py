@@ -6,11 +6,13 @@ import json
 import os
 import re
 import subprocess
+import xml.etree.ElementTree
 
 import content
 import hostile
 import shell_words
-from process import write
+from attack_case import PLOT
+from process import read, write
 
 MIB = 1 << 20
 MEMORY_BYTES = 96 * MIB
@@ -21,6 +23,8 @@ LINEAR_FLOOR_S, LINEAR_EXPONENT = 0.05, 1.3
 STEADY_LINEAR_FLOOR_S, STEADY_LINEAR_EXPONENT = 1.0, 1.6
 LARGEST_BYTES = 24 * MIB
 START_S = 0.004
+SHAPES = {"svg", "g", "path", "rect", "line", "polyline", "polygon", "text", "tspan", "title", "desc", "defs", "style", "clipPath", "circle", "use",
+          "linearGradient", "stop", "pattern"}
 STDERR_LINES = 100
 
 EXITS = {"": (0, 1, 2), "verify": (0, 1, 2, 3), "replay": (0, 1, 2, 3), "budget": (0, 1, 2), "rules": (0, 1, 2), "explain": (0, 1, 2),
@@ -58,7 +62,9 @@ class Checks:
         result = self.box.run(case.argv(), is_terminal=case.is_terminal)
         failures = list(self.check_run(case, result))
         if self.wants("inputs"):
-            failures += self.check_inputs(before)
+            failures += self.check_inputs(before, case)
+        if self.wants("plot") and PLOT in case.args:
+            failures += self.check_plot()
         if result.is_late:
             return failures
         if self.wants("time") and not self.is_sanitized:
@@ -256,9 +262,32 @@ class Checks:
 
     # ---- inputs ----
 
-    def check_inputs(self, before):
+    def check_plot(self):
+        """A picture is XML, and holds nothing but shapes and text: no program, no link, no event handler."""
+        self.judged["plot"] = self.judged.get("plot", 0) + 1
+        if not os.path.exists(PLOT):
+            return
+        data = read(PLOT)
+        try:
+            root = xml.etree.ElementTree.fromstring(data)
+        except xml.etree.ElementTree.ParseError as error:
+            yield Failure("plot", "not XML", "%s in %s" % (error, short(data[-200:])))
+            return
+        for element in root.iter():
+            name = element.tag.rpartition("}")[2]
+            if name not in SHAPES:
+                yield Failure("plot", "an element that is no shape", name)
+            for key in element.attrib:
+                if key.rpartition("}")[2].lower().startswith(("on", "href")):
+                    yield Failure("plot", "an attribute that acts", "%s %s" % (name, key))
+        for signature, detail in odd_characters(data):
+            yield Failure("plot", signature, detail)
+
+    def check_inputs(self, before, case):
         self.judged["inputs"] = self.judged.get("inputs", 0) + 1
         after = self.box.state()
+        if PLOT in case.args:
+            after.pop(os.fsencode(os.path.join(self.box.folder, "in", PLOT)), None)
         for path in sorted(set(before) | set(after)):
             if before.get(path) != after.get(path):
                 sort = "is gone" if path not in after else "is new" if path not in before else "is changed"

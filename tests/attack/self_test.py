@@ -21,6 +21,7 @@ def log(args=(), variants=(), files=None, told=False):
 
 
 JSON = ["--format", "json"]
+PLOTTED = log(["replay", "--plot", "plot.svg"])
 PUMPED = log(files=[(b"x", [[3000, "a"]])])
 TWO = [(b"a.err", ["a\n"]), (b"b.err", ["b\n"])]
 # What the fake does wrong, the case, the property that must fail, and a part of the signature.
@@ -37,6 +38,7 @@ WRONGS = (
     ("command", log(), "command", "resubmit"), ("command", log(JSON), "command", "resubmit"), ("command-fix", log(), "command", "fix"),
     ("command-fix", log(JSON), "command", "fix"), ("inputs", log(), "inputs", "changed"), ("inputs-time", log(), "inputs", "changed"),
     ("inputs-new", log(), "inputs", "new"), ("inputs-home", log(), "inputs", "new"), ("inputs-gone", log(), "inputs", "gone"),
+    ("plot-script", PLOTTED, "plot", "no shape"), ("plot-event", PLOTTED, "plot", "acts"), ("plot-xml", PLOTTED, "plot", "XML"),
     ("honest", log(told=True), "told", "silence"), ("again", log([], ["again"]), "same", "again"), ("looks", log([], ["looks"]), "same", "--verbose"),
     ("chunks", log([], ["chunks"]), "same", "chunks"), ("pipe", log([], ["pipe"]), "same", "pipe"), ("gzip", log([], ["gzip"]), "same", "gzip"),
     ("members", log([], ["members"]), "same", "member"), ("order", log([], ["order"], TWO), "same", "order"))
@@ -79,9 +81,9 @@ def wrong_programs(box, folder):
             yield "fake-%s: %s is not caught, only %s" % (mode, name, [str(failure) for failure in found])
         seen.add(name)
     box.program, box.timeout_s = folder + "/bin/fake-honest", 60
-    for case in (log(), log(JSON, VARIANTS), log(["--color=always"]), log([], ["order"], TWO)):
+    for case in (log(), log(JSON, VARIANTS), log(["--color=always"]), log([], ["order"], TWO), PLOTTED):
         yield from ("fake-honest: %s" % failure for failure in checks.check(case) if failure.property != "time")
-    if seen != {"exit", "time", "linear", "memory", "stderr", "terminal", "json", "command", "inputs", "told", "same"}:
+    if seen != {"exit", "time", "linear", "memory", "stderr", "terminal", "json", "command", "inputs", "plot", "told", "same"}:
         yield "not all properties are tried: %s" % sorted(seen)
     box.program = folder + "/bin/fake-sanitizer"
     if not any("sanitizer" in failure.signature for failure in properties.Checks(box, is_sanitized=True).check(log())):
