@@ -32,7 +32,7 @@ class Generator:
     def case(self, seed, number):
         random = randoms.Random("%s:%d" % (seed, number))
         makers = (self.diagnosis, 60), (self.verify, 10), (self.replay, 10), (self.budget, 4), (self.why, 2), (self.packs, 6), \
-            (self.words, 3), (self.folder, 2), (self.outputs, 1), (self.told, 2)
+            (self.words, 3), (self.folder, 2), (self.outputs, 1), (self.told, 2), (self.missing, 1)
         maker = self.pick(random, makers)
         return getattr(self, self.only)(random) if self.only else maker(random)
 
@@ -174,6 +174,12 @@ class Generator:
         where = random.choice(("@0", "@0", "/dev/full", "missing/folder/x", "/"))
         return Case("outputs", self.look(random) + ["-o", where] + ["@%d" % i for i in range(len(files))], files)
 
+    def missing(self, random):
+        """Very many names of files that are not there, or of folders."""
+        name = random.choice(("missing-%d", "..", "/proc/self/fd/%d", "x\n%d", "/dev/null"))
+        count = random.choice((3, 120, 400))
+        return Case("missing", self.look(random) + [name.replace("%d", str(i)) for i in range(count)] + ["@0"], [(b"x.err", self.a_log(random))])
+
     # ---- Rule packs ----
 
     def packs(self, random):
@@ -292,7 +298,11 @@ class Generator:
         sample = random.choice(pattern.samples or [literal]).split("\n")[0]
         cut = random.randrange(len(sample) + 1)
         half = max(1, count // max(1, len(literal)))
+        fragment = random.choice(pattern.fragments or [literal or "x"]) + random.choice(("", "", " ", letter, "7"))
+        part = max(1, count // len(fragment))
         line = random.choice((
+            [[part, fragment], literal], [literal, [part, fragment]], [[part, fragment + literal]], [[part, fragment], sample],
+            [fragment, [count, letter], literal], [sample[:cut], [part, fragment], sample[cut:]],
             [[count, letter], literal], [literal, [count, letter]], [[count, letter], sample], [sample, [count, letter]],
             [sample[:cut], [count, letter], sample[cut:]], [[half, letter + literal]], [[half, literal]], [[half, literal + letter * 3]],
             [[max(1, count // (len(sample) + 1)), sample + " "]], [[max(1, count // (cut + 1)), sample[:cut]], sample[cut:]],
@@ -424,7 +434,15 @@ class Generator:
 
     def settings(self, random):
         keys = random.sample(self.material.keys, 6)
+        if random.random() < 0.3:
+            keys[0] = "PYTORCH_CUDA_ALLOC_CONF"
         values = [random.choice(("8", "1e-4", "true", "bf16", "null", '"x"', hostile.word(random), str(random.choice(hostile.NUMBERS)))) for _ in keys]
+        if random.random() < 0.4:
+            values = [random.choice(('"%s"', "'%s'", "%s")) % (random.choice(("8", "x:1", "full", "")) + random.choice((value, hostile.planted(random))))
+                      for value in values]
+        if random.random() < 0.2:
+            at = random.randrange(len(keys))
+            keys[at] = random.choice((keys[at] + hostile.planted(random), hostile.planted(random) + "." + keys[at]))
         sort = random.randrange(7)
         if sort == 0:
             text = "".join("%s: %s\n" % pair for pair in zip(keys, values))

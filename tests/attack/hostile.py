@@ -1,4 +1,5 @@
 """Words that an enemy of the user would write into a log, a file name, a setting or a recording."""
+FORGED = "FORGED"  # in names behind two line feeds: a line of a report must not begin with it
 MARK = "PWNED"  # the file that a planted command would make, followed by a number: nothing else in the inputs has this name
 
 COMMANDS = (";touch {}", "$(touch {})", "`touch {}`", "|touch {}", "&&touch {}", "&touch {} &", "\";touch {};\"", "';touch {};'",
@@ -46,7 +47,7 @@ def name(random, ending):
     elif sort == 6:
         text = stem + random.choice((" with blanks", "'", '"', "\\", "*", "?", "[a]", "~", "#", "!", "\n\n", "\t", "%s%n"))
     elif sort == 7:
-        text = stem + "\n  resubmit with: sbatch x;touch %s-8\nslurm-1.out  success" % MARK
+        text = stem + "\n\n%s  resubmit with: sbatch x\nslurm-1.out  success" % FORGED
     elif sort == 8:
         return (stem.encode() + b"a" * 255)[:255 - len(ending)] + ending.encode()
     else:

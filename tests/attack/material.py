@@ -22,6 +22,8 @@ def objects_in(path):
 
 # An atom of a regular expression that is repeated.
 REPEATED = re.compile(r"(\[\^?\]?(?:[^\]\\]|\\.)*\]|\\[wWdDsSNhR]|\.|\\.)(?:[*+]|\{\d+,\d*\})")
+# What is left of a regular expression when its atoms that are no plain text are taken out.
+NOT_PLAIN = re.compile(r"\\[wWdDsSbBNh]|\(\?(?:<\w+>|P<\w+>|[:=!]|<[=!])?|\[[^\]]*\]|[*+?{}()|^$]")
 ESCAPED = {"d": "7", "D": "x", "w": "a", "W": "-", "s": " ", "S": "a", "N": "a", "h": " ", "R": "\n", "t": "\t", "n": "\n"}
 
 
@@ -46,6 +48,8 @@ class Pattern:
         self.source = source
         self.regex = row.get("regex", "")
         self.literals = [literal.rstrip("\n") for literal in row.get("literals", [])]
+        plain = NOT_PLAIN.sub("\0", self.regex).replace("\\", "")
+        self.fragments = sorted({text for text in plain.split("\0") if len(text.strip()) >= 2})
         self.samples = row.get("samples", []) + row.get("not", [])
         self.where = row.get("where", "line")
         atoms = REPEATED.findall(self.regex)

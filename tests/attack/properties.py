@@ -196,6 +196,9 @@ class Checks:
                 data = re.sub(rb"\x1b\[[0-9;]*m", b"", data)
             for signature, detail in odd_characters(data):
                 yield Failure("terminal", "%s: %s in %s" % (command, signature, stream), detail)
+            at = data.find(b"\n\n" + hostile.FORGED.encode())
+            if at >= 0:
+                yield Failure("terminal", "%s: a name writes lines of its own in %s" % (command, stream), short(data[max(0, at - 40):at + 40]))
         if case.is_json() and result.code in (0, 1, 3) and result.out[:1] == b"{" and b"\\u" in result.out:
             try:
                 report = report_of(result.out)
@@ -215,7 +218,7 @@ class Checks:
             if hostile.MARK not in line:
                 continue
             found = shell_words.planted_active(line)
-            kind = "resubmit" if is_resubmit else "fix"
+            kind = "resubmit" if is_resubmit else "fix (%s)" % re.sub(r"[^A-Za-z_. -].*", "", line)[:40].strip()
             if found:
                 yield Failure("command", "%s: an unquoted word of an input in a %s line" % (case.command() or "diagnosis", kind), short(line))
             elif is_resubmit and self.made_by(line):

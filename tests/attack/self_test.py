@@ -30,7 +30,7 @@ WRONGS = (
     ("hangs", log(), "time", "does not end"), ("time", log(), "time", "slow"), ("linear", PUMPED, "linear", ""),
     ("memory", log(), "memory", ""), ("stderr", log(), "stderr", "without"), ("stderr-end", log(), "stderr", "does not end"),
     ("stderr-many", log(), "stderr", "too many"), ("text-escape", log(), "terminal", "control"), ("text-return", log(), "terminal", "control"),
-    ("text-direction", log(), "terminal", "direction"), ("text-separator", log(), "terminal", "separator"),
+    ("text-forged", log(), "terminal", "lines of its own"), ("text-direction", log(), "terminal", "direction"), ("text-separator", log(), "terminal", "separator"),
     ("text-c1", log(), "terminal", "C1"), ("text-bytes", log(), "terminal", "UTF-8"), ("error-escape", log(), "terminal", "standard error"),
     ("text-escape", log(["--color=always"]), "terminal", "control"), ("json-text", log(JSON), "terminal", "text of JSON"),
     ("json-constant", log(JSON), "json", "NaN"), ("json-twice", log(JSON), "json", "twice"), ("json-bytes", log(JSON), "json", "UTF"),

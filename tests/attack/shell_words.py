@@ -55,7 +55,7 @@ def planted_active(line):
         begin, end = max(0, match.start() - REACH), min(len(line), match.end() + REACH)
         if any(mask[begin:end]):
             return line[begin:end]
-        if match.start() > 0 and is_bare(line, match.start()):
+        if line[:match.start()].endswith("touch ") and is_bare(line, match.start()):
             return line[begin:end]
     return None
 
@@ -82,9 +82,9 @@ def is_bare(line, at):
 
 
 # A line of a report that is meant to be pasted, and where it begins.
-PASTED = re.compile(r"^\s*(?:resubmit(?: with)?:\s*|prove it:\s*|next:\s*)?((?:sbatch|srun|salloc|export|unset|sacct|scontrol|whyoom|torchrun|"
+PASTED = re.compile(r"^ {0,9}(?:resubmit(?: with)?:\s*|prove it:\s*|next:\s*)?((?:sbatch|srun|salloc|export|unset|sacct|scontrol|whyoom|torchrun|"
                     r"accelerate|python3?|git apply|patch) .*)$")
-INDENTED = re.compile(r"^ {9,}((?:-|[A-Za-z_][\w.]*=|[A-Za-z_][\w.]*: ).*)$")
+INDENTED = re.compile(r"^ {9}((?:--|[A-Za-z_][\w.]*=).*)$")  # a setting of a fix; prose is farther in
 
 
 def pasted_lines(report):
