@@ -200,6 +200,8 @@ bool wo_clean_is_hidden(uint32_t code) {
 }
 
 struct wo_view wo_clean_character(struct wo_view rest, size_t *ret_read) {
+  *ret_read = 1;
+  if (rest.ptr[0] >= ' ' && rest.ptr[0] <= '~') return (struct wo_view){rest.ptr, 1}; /* most of them */
   const uint32_t code = wo_utf8_read(rest, ret_read);
   if (wo_clean_is_control(code)) return WO_VIEW(" ");
   if (code == WO_UTF8_INVALID || wo_clean_is_hidden(code)) return WO_VIEW(WO_REPLACEMENT);

@@ -142,6 +142,19 @@ static void add_escape(struct wo_text *text, uint32_t code) {
   }
 }
 
+/* Whether a text has neither DEL nor bytes above it, eight at a time: then nothing in it needs an escape. */
+static bool is_ascii(struct wo_view text) {
+  const uint64_t ones = UINT64_C(0x0101010101010101), tops = UINT64_C(0x8080808080808080);
+  uint64_t found = 0, word = 0;
+  size_t at = 0;
+  for (; text.len - at >= sizeof word && (found & tops) == 0; at += sizeof word) {
+    memcpy(&word, text.ptr + at, sizeof word);
+    found = word | (word + ones);
+  }
+  for (; at < text.len && (found & tops) == 0; at++) found = (unsigned char)text.ptr[at] >= 0x7f ? tops : 0;
+  return (found & tops) == 0;
+}
+
 /* Adds a part of a string or of what is around strings. Exact texts may hold characters that a terminal must not get: only
  * strings have any, so they are escaped, and every reader of JSON gets them back. */
 static void add_escaped(struct wo_text *text, struct wo_view part) {
@@ -160,9 +173,14 @@ static void add_escaped(struct wo_text *text, struct wo_view part) {
 
 /* cJSON indents with tabs, which occur only between tokens, since a tab inside a string is escaped; so is a line feed. */
 static void add_printed(struct wo_text *text, const char *printed) {
+  const bool is_plain = is_ascii(wo_view_of(printed));
   for (const char *at = printed; *at != '\0';) {
     const size_t plain = strcspn(at, "\t");
-    add_escaped(text, (struct wo_view){at, plain});
+    const struct wo_view part = {at, plain};
+    if (is_plain || is_ascii(part))
+      wo_text_add_view(text, part);
+    else
+      add_escaped(text, part);
     at += plain;
     if (*at != '\t') continue;
     const bool is_behind_key = plain > 0 && at[-1] == ':';

@@ -113,16 +113,20 @@ static size_t tint_length(struct wo_view text) {
   return is_color ? at + 3 : is_weight ? at + 2 : 0;
 }
 
-/* The next piece of a text that has one form: printable ASCII, or one character or code. *ret_shown is what may be written. */
+/* Bytes of printable ASCII, line feeds and tabs at the front of a text. */
+static size_t plain_length(struct wo_view text) {
+  size_t len = 0;
+  while (len < text.len && ((text.ptr[len] >= ' ' && text.ptr[len] <= '~') || text.ptr[len] == '\n' || text.ptr[len] == '\t'))
+    len++;
+  return len;
+}
+
+/* The next piece of a text that has one form: plain bytes, or one character or code. *ret_shown is what may be written. */
 static size_t seal_piece(struct wo_view rest, bool use_color, struct wo_view *ret_shown) {
-  const size_t plain = wo_clean_printable_until(rest, 0);
-  const size_t tint = plain == 0 && use_color ? tint_length(rest) : 0;
-  size_t read = plain > 0 ? plain : tint;
+  size_t read = plain_length(rest);
+  if (read == 0 && use_color) read = tint_length(rest);
   *ret_shown = wo_view_sub(rest, 0, read);
-  if (read > 0) return read;
-  const bool is_layout = rest.ptr[0] == '\n' || rest.ptr[0] == '\t';
-  const struct wo_view shown = wo_clean_character(rest, &read);
-  *ret_shown = is_layout ? wo_view_sub(rest, 0, read) : shown;
+  if (read == 0) *ret_shown = wo_clean_character(rest, &read);
   return read;
 }
 
