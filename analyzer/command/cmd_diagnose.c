@@ -207,6 +207,10 @@ static bool write_row(const struct wo_call *call, const struct wo_pack *pack, co
 
 /* Each log is a job of its own here, unlike paths on the command line. A folder without logs gets the help text. */
 static enum wo_exit diagnose_folder(const struct wo_call *call, const struct wo_pack *pack) {
+  if (call->format == WO_OUT_JSON) {
+    wo_message(call->errors, (struct wo_view){0}, "--format json wants a log: the table of a folder is for people only");
+    return WO_EXIT_ERROR;
+  }
   char **names = calloc(FOLDER_LOGS_MAX, sizeof *names);
   if (!names) return WO_EXIT_ERROR;
   size_t left = 0;

@@ -64,6 +64,7 @@ struct wo_allocator *wo_allocator_free(struct wo_allocator *a) {
     WO_VEC_DONE(&a->pools.items[i].small.shelves);
   }
   wo_block_order_done(&a->chains);
+  wo_block_order_done(&a->pool_ids);
   WO_VEC_DONE(&a->blocks);
   WO_VEC_DONE(&a->shelves);
   WO_VEC_DONE(&a->pools);

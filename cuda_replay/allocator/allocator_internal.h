@@ -172,6 +172,7 @@ struct wo_allocator {
   WO_VEC(uint32_t) suspects;        /* private pools that may have something to release; room for all pools */
   WO_VEC(struct wo__release) going; /* blocks of the release under way */
   uint64_t steps;                   /* blocks and pools that walks have visited, as a measure of cost */
+  struct wo_block_order pool_ids;   /* pools that are not gone, by id */
   struct wo_block_order chains;     /* heads of all segments and ranges by address: keys of size 0 */
   struct wo_allocator_stats stats;
   struct wo_allocator_oom oom;
@@ -265,6 +266,9 @@ uint32_t wo__pool_of_stream(const struct wo_allocator *a, uint64_t stream);
 /* Whether a request on a stream is part of a capture / whether any capture is under way. */
 bool wo__is_captured(const struct wo_allocator *a, uint64_t stream);
 bool wo__has_capture(const struct wo_allocator *a);
+
+/* Marks a pool as gone: a new one may take its id. */
+void wo__pool_forget(struct wo_allocator *a, uint32_t pool);
 
 /* Finds the private pool (or the default pool) of an id, or makes it. WO_E_NOMEM. */
 enum wo_status wo__pool_find(struct wo_allocator *a, struct wo_pool_id id, uint32_t *ret_pool);

@@ -8,12 +8,14 @@ static bool is_same_pool(struct wo_pool_id a, struct wo_pool_id b) {
   return a.first == b.first && a.second == b.second;
 }
 
+static struct wo_block_key key_of_pool(struct wo_pool_id id) {
+  return (struct wo_block_key){id.first, id.second};
+}
+
 /* The pool of an id, or WO__NONE. */
 static uint32_t pool_of_id(const struct wo_allocator *a, struct wo_pool_id id) {
-  for (uint32_t i = 0; i < a->pools.count; i++) {
-    if (!a->pools.items[i].is_gone && is_same_pool(a->pools.items[i].id, id)) return i;
-  }
-  return WO__NONE;
+  const uint32_t pool = wo_block_order_at_least(&a->pool_ids, key_of_pool(id), NULL);
+  return pool != WO_ORDER_NONE && is_same_pool(a->pools.items[pool].id, id) ? pool : WO__NONE;
 }
 
 static struct wo__bin empty_bin(void) {
@@ -28,9 +30,16 @@ enum wo_status wo__pool_find(struct wo_allocator *a, struct wo_pool_id id, uint3
   if (!WO_VEC_RESERVE(&a->pools, 1, WO__NONE)) return WO_E_NOMEM;
   /* Each pool has a place among the suspects. */
   if (!WO_VEC_RESERVE(&a->suspects, a->pools.count + 1 - a->suspects.count, WO__NONE)) return WO_E_NOMEM;
+  if (!wo_block_order_reserve(&a->pool_ids, a->pool_ids.count + 1)) return WO_E_NOMEM;
+  wo_block_order_insert(&a->pool_ids, key_of_pool(id), (uint32_t)a->pools.count);
   *ret_pool = (uint32_t)a->pools.count;
   a->pools.items[a->pools.count++] = (struct wo__pool){.id = id, .large = empty_bin(), .small = empty_bin()};
   return WO_OK;
+}
+
+void wo__pool_forget(struct wo_allocator *a, uint32_t pool) {
+  a->pools.items[pool].is_gone = true;
+  wo_block_order_erase(&a->pool_ids, key_of_pool(a->pools.items[pool].id));
 }
 
 /* A request whose stream no capture accepts goes to the default pool. */

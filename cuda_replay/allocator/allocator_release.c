@@ -179,7 +179,7 @@ static enum wo_status release_private(struct wo_allocator *a, uint32_t pool) {
   enum wo_status status = release_bin(a, &a->pools.items[pool].small);
   if (status == WO_OK) status = release_bin(a, &a->pools.items[pool].large);
   if (status != WO_OK || a->pools.items[pool].segment_count > 0) return status;
-  a->pools.items[pool].is_gone = true;
+  wo__pool_forget(a, pool);
   if (!has_blocks(a, &a->pools.items[pool].small) && !has_blocks(a, &a->pools.items[pool].large)) return WO_OK;
   return wo__refuse(a, "torch forgets a private pool here that still holds memory: it miscounts expandable segments");
 }

@@ -1,7 +1,7 @@
 /* The block arena.
  *
  * Blocks come zeroed from calloc and are filled from front to back; nothing is ever taken back, so every piece is zero when it is
- * handed out. Block sizes double up to a ceiling. A piece that is large beside a block gets a block of its own, so that the rest
+ * handed out. Block sizes grow up to a ceiling. A piece that is large beside a block gets a block of its own, so that the rest
  * of the block in use is not lost to it. The cap counts the pieces, rounded up to alignment, in whatever block they are. Under
  * AddressSanitizer everything not handed out is poisoned, with a gap after each piece. */
 #include "parsers/base/arena.h"
@@ -41,6 +41,7 @@
 #define ALIGN_BYTES _Alignof(max_align_t)
 #define BLOCK_FIRST_BYTES ((size_t)16 * 1024)
 #define BLOCK_MAX_BYTES ((size_t)256 * 1024)
+#define BLOCK_GROWTH 8 /* the second block has pages of its own, which calloc need not clear */
 
 /* A block: this header, then its pieces from `data` on. [0, used) is handed out, gaps included. */
 struct wo_arena_block {
@@ -82,8 +83,8 @@ static struct wo_arena_block *new_block(size_t capacity) {
  * unless it was the first: then growth starts from its size, up to the ceiling. */
 static size_t next_capacity(const struct wo_arena_block *newest) {
   if (newest == NULL) return BLOCK_FIRST_BYTES;
-  const size_t twice = newest->capacity * 2;
-  return twice < BLOCK_MAX_BYTES ? twice : BLOCK_MAX_BYTES;
+  const size_t next = newest->capacity * BLOCK_GROWTH;
+  return next < BLOCK_MAX_BYTES ? next : BLOCK_MAX_BYTES;
 }
 
 /* Puts a new block into the list and returns it. One made for a single large piece goes after the newest, which keeps filling up;

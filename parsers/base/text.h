@@ -24,7 +24,7 @@ struct wo_text {
   size_t len;
   size_t cap;
   bool is_failed;
-  bool is_exact; /* bytes of the user's own files, such as a diff: written as they are, whatever they hold (wo_page_seal) */
+  bool is_exact; /* written as it is, whatever it holds (wo_page_seal): a diff of the user's own files, or JSON, which is escaped */
 };
 
 /* Appends printf-formatted text / a view / `count` copies of a character. */

@@ -104,18 +104,11 @@ bool wo_view_equal(struct wo_view a, struct wo_view b) {
   return a.len == b.len && bytes_equal(a.ptr, b.ptr, a.len);
 }
 
-/* Whether a view can begin like a text, by the first byte of both: tables of words are searched from front to back, and this
- * rules most rows out before their length is measured. */
-static bool may_begin(struct wo_view view, const char *text) {
-  return text == NULL || text[0] == '\0' || (view.len > 0 && view.ptr[0] == text[0]);
+bool wo__view_is(struct wo_view view, const char *text) {
+  return wo_view_equal(view, wo_view_of(text));
 }
 
-bool wo_view_is(struct wo_view view, const char *text) {
-  return may_begin(view, text) && wo_view_equal(view, wo_view_of(text));
-}
-
-bool wo_view_starts(struct wo_view view, const char *prefix) {
-  if (!may_begin(view, prefix)) return false;
+bool wo__view_starts(struct wo_view view, const char *prefix) {
   const struct wo_view want = wo_view_of(prefix);
   return view.len >= want.len && bytes_equal(view.ptr, want.ptr, want.len);
 }

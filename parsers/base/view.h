@@ -39,9 +39,23 @@ struct wo_view wo_view_trim_start(struct wo_view view);
 /* Whether both views hold the same bytes. */
 bool wo_view_equal(struct wo_view a, struct wo_view b);
 
+/* Whether a view can begin like a text, by the first byte of both: tables of words are searched from front to back, and this
+ * rules most rows out before their length is measured. */
+static inline bool wo_view_may_begin(struct wo_view view, const char *text) {
+  return text == NULL || text[0] == '\0' || (view.len > 0 && view.ptr[0] == text[0]);
+}
+
+/* The rest of the next two functions. */
+bool wo__view_is(struct wo_view view, const char *text);
+bool wo__view_starts(struct wo_view view, const char *prefix);
+
 /* Whether view holds exactly / starts with / ends with the bytes of the NUL-terminated text. */
-bool wo_view_is(struct wo_view view, const char *text);
-bool wo_view_starts(struct wo_view view, const char *prefix);
+static inline bool wo_view_is(struct wo_view view, const char *text) {
+  return wo_view_may_begin(view, text) && wo__view_is(view, text);
+}
+static inline bool wo_view_starts(struct wo_view view, const char *prefix) {
+  return wo_view_may_begin(view, prefix) && wo__view_starts(view, prefix);
+}
 bool wo_view_ends(struct wo_view view, const char *suffix);
 
 /* As wo_view_is and wo_view_starts, with ASCII letters compared without regard to case. */

@@ -197,6 +197,7 @@ void wo_json_finish(struct wo_json_out *out, cJSON *root, struct wo_text *text) 
     text->is_failed = true;
   } else {
     add_printed(text, printed);
+    text->is_exact = true; /* what must not be shown is escaped */
   }
   cJSON_free(printed);
   cJSON_Delete(root);

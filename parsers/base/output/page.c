@@ -113,11 +113,18 @@ static size_t tint_length(struct wo_view text) {
   return is_color ? at + 3 : is_weight ? at + 2 : 0;
 }
 
+static bool is_plain(char c) {
+  return (c >= ' ' && c <= '~') || c == '\n' || c == '\t';
+}
+
 /* Bytes of printable ASCII, line feeds and tabs at the front of a text. */
 static size_t plain_length(struct wo_view text) {
-  size_t len = 0;
-  while (len < text.len && ((text.ptr[len] >= ' ' && text.ptr[len] <= '~') || text.ptr[len] == '\n' || text.ptr[len] == '\t'))
-    len++;
+  size_t len = 0, stop = 0;
+  while (len == stop && len < text.len) {
+    len = wo_clean_printable_until(text, len);
+    stop = text.len - len < sizeof(uint64_t) ? text.len : len + sizeof(uint64_t);
+    while (len < stop && is_plain(text.ptr[len])) len++;
+  }
   return len;
 }
 
