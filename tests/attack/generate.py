@@ -417,7 +417,7 @@ class Generator:
             data[-random.randrange(1, 9)] ^= 1 << random.randrange(8)  # the sum or the length at the end
             log = [bytes(data)]
         else:
-            wrong = random.choice(("my own text(", "(?<x", "[z-a]my own text", "my own text{2,1}", "(?<count>x)(?<count>y)", "\\"))
+            wrong = random.choice(("my own text(", "(?<x", "[z-a]my own text", "my own text{2,1}", "\\"))
             row = {"pattern": "site-x", "kind": "killed", "literals": ["my own text"], "regex": wrong, "since": "x", "samples": ["my own text"]}
             rules = [(b"site.json", [json.dumps([row])])]
         return Case("told", ["@0"] + (["--rules", RULES] if rules else []), [(b"x.log", log)], rules, told=True)

@@ -3,6 +3,7 @@
 A signature is the sort of the failure without the details of the case; expected.json names failures by it.
 """
 import json
+import math
 import os
 import re
 import subprocess
@@ -23,12 +24,19 @@ LINEAR_FLOOR_S, LINEAR_EXPONENT = 0.05, 1.3
 STEADY_LINEAR_FLOOR_S, STEADY_LINEAR_EXPONENT = 1.0, 1.6
 LARGEST_BYTES = 24 * MIB
 START_S = 0.004
+RULES_CHECK_S = 2.0  # it measures every pattern
 SHAPES = {"svg", "g", "path", "rect", "line", "polyline", "polygon", "text", "tspan", "title", "desc", "defs", "style", "clipPath", "circle", "use",
           "linearGradient", "stop", "pattern"}
 STDERR_LINES = 100
 
 EXITS = {"": (0, 1, 2), "verify": (0, 1, 2, 3), "replay": (0, 1, 2, 3), "budget": (0, 1, 2), "rules": (0, 1, 2), "explain": (0, 1, 2),
          "help": (0, 2), "completion": (0, 2), "version": (0,)}
+
+
+def exponent(costs, sizes):
+    """Of the time against the size, over the last two doublings."""
+    last, first = costs[-1] - START_S, costs[-3 if len(costs) == 3 else -2] - START_S
+    return math.log(max(last, 1e-3) / max(first, 1e-3)) / math.log(sizes[-1] / sizes[-3 if len(costs) == 3 else -2])
 
 
 class Failure:
@@ -103,8 +111,10 @@ class Checks:
 
     # ---- time, linear, memory ----
 
-    def limit_s(self, size):
+    def limit_s(self, case, size):
         floor, rate = (STEADY_FLOOR_S, STEADY_PER_MIB_S) if self.is_steady else (TIME_FLOOR_S, TIME_PER_MIB_S)
+        if case.command() == "rules" and "check" in case.args:
+            floor += RULES_CHECK_S
         return floor + rate * size / MIB
 
     def least_cpu(self, case, result, times=2):
@@ -119,10 +129,10 @@ class Checks:
             self.worst = (rate, case)
         if "--sweep" in case.args or case.command() == "verify":
             size *= 40  # many replays of one recording
-        if result.cpu_s <= self.limit_s(size):
+        if result.cpu_s <= self.limit_s(case, size):
             return
         least = self.least_cpu(case, result)
-        if least > self.limit_s(size):
+        if least > self.limit_s(case, size):
             yield Failure("time", "%s is slow" % (case.command() or "diagnosis"),
                           "%.2f s for %d bytes" % (least, case.input_bytes()))
 
@@ -132,10 +142,12 @@ class Checks:
         if result.cpu_s < floor / 4 or 4 * size > LARGEST_BYTES:
             return
         self.judged["linear"] = self.judged.get("linear", 0) + 1
-        costs = [self.least_cpu(case, result, 1)]
-        sizes = [size]
-        for factor in (2, 4):
+        costs, sizes = [self.least_cpu(case, result, 1)], [size]
+        # Where the exponent is too large, four times as much decides: small times hold the growth of caches and of logarithms.
+        for factor in (2, 4, 16):
             larger = case.scaled(factor)
+            if larger.input_bytes() > LARGEST_BYTES:
+                break
             self.box.place(larger.files, larger.rules)
             run = self.box.run(larger.argv(), is_terminal=case.is_terminal)
             if run.is_late:
@@ -143,13 +155,11 @@ class Checks:
                 return
             costs.append(run.cpu_s if factor == 2 else self.least_cpu(larger, run, 1))
             sizes.append(larger.input_bytes())
-        import math
-        if costs[2] < floor or sizes[2] < 2 * sizes[0]:
-            return
-        exponent = math.log(max(costs[2] - START_S, 1e-3) / max(costs[0] - START_S, 1e-3)) / math.log(sizes[2] / sizes[0])
-        if exponent > most:
+            if factor == 4 and (costs[-1] < floor or sizes[-1] < 2 * size or exponent(costs, sizes) <= most):
+                return
+        if exponent(costs, sizes) > most:
             yield Failure("linear", "%s" % (case.command() or "diagnosis"),
-                          "exponent %.2f: %s" % (exponent, ", ".join("%.3f s at %d bytes" % pair for pair in zip(costs, sizes))))
+                          "exponent %.2f: %s" % (exponent(costs, sizes), ", ".join("%.3f s at %d bytes" % pair for pair in zip(costs, sizes))))
 
     def check_memory(self, case, result):
         if self.is_sanitized or result.peak_bytes is None:
