@@ -19,22 +19,26 @@ struct attack {
   void *context;
 };
 
+static void put(char *at, struct wo_view part) {
+  if (part.len > 0) memcpy(at, part.ptr, part.len);
+}
+
 /* `head`, as many `unit`s as fit, the beginning of one more, and `tail`. Parts that are too long lose their end. */
 static void emit(const struct attack *attack, struct wo_view head, struct wo_view unit, struct wo_view tail) {
   char *const line = attack->line;
   head = wo_view_sub(head, 0, attack->len / 4);
   tail = wo_view_sub(tail, 0, attack->len / 4);
   const size_t end = attack->len - tail.len;
-  memcpy(line, head.ptr, head.len);
+  put(line, head);
   unit = wo_view_sub(unit, 0, end - head.len);
-  memcpy(line + head.len, unit.ptr, unit.len);
+  put(line + head.len, unit);
   for (size_t filled = unit.len; head.len + filled < end;) {
     const size_t left = end - head.len - filled;
     const size_t more = filled < left ? filled : left;
     memcpy(line + head.len + filled, line + head.len, more);
     filled += more;
   }
-  memcpy(line + end, tail.ptr, tail.len);
+  put(line + end, tail);
   attack->fn(attack->context, (struct wo_view){line, attack->len});
 }
 

@@ -164,7 +164,7 @@ static void out_of_memory_is_remembered(void **state) {
     wo_arena_init(&arena, CAP_BYTES);
     wo_fail_alloc_at(n);
     size_t failures = 0;
-    for (size_t i = 0; i < 20; i++) failures += wo_arena_alloc(&arena, 3500) == NULL;
+    for (size_t i = 0; i < 60; i++) failures += wo_arena_alloc(&arena, 3500) == NULL;
     wo_fail_alloc_off();
     assert_true(wo_fail_alloc_hit());
     assert_int_equal(failures, 1);
