@@ -44,6 +44,10 @@ class Case:
         """Bytes that the program reads, expanded."""
         return sum(content.expanded_size(parts) for _, parts in self.files + self.rules)
 
+    def holds(self, word):
+        """Whether one of the files has these bytes."""
+        return any(word in content.realise(parts) for _, parts in self.files)
+
     def with_args(self, args):
         return Case(self.generator, args, self.files, self.rules, self.variants, self.told, self.is_terminal)
 

@@ -227,7 +227,7 @@ class Checks:
         for line, is_resubmit in self.pasted(case, result):
             if hostile.MARK not in line:
                 continue
-            found = shell_words.planted_active(line)
+            found = shell_words.planted_active(line, is_resubmit and case.holds(b"Command="))
             kind = "resubmit" if is_resubmit else "fix (%s)" % re.sub(r"[^A-Za-z_. -].*", "", line)[:40].strip()
             if found:
                 yield Failure("command", "%s: an unquoted word of an input in a %s line" % (case.command() or "diagnosis", kind), short(line))

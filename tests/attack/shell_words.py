@@ -46,8 +46,9 @@ def active_mask(line):
     return mask
 
 
-def planted_active(line):
-    """The part of the line in which a planted word is active, or None."""
+def planted_active(line, are_words_meant=False):
+    """The part of the line in which a planted word is active, or None. A planted word beside others is the sign of a name that is not
+    quoted, unless the words of an input are meant as arguments (those of a dump's Command=)."""
     mask = None
     for match in MARKED.finditer(line):
         if mask is None:
@@ -55,7 +56,7 @@ def planted_active(line):
         begin, end = max(0, match.start() - REACH), min(len(line), match.end() + REACH)
         if any(mask[begin:end]):
             return line[begin:end]
-        if line[:match.start()].endswith("touch ") and is_bare(line, match.start()):
+        if not are_words_meant and line[:match.start()].endswith("touch ") and is_bare(line, match.start()):
             return line[begin:end]
     return None
 
