@@ -38,6 +38,7 @@ static bool read_path(const struct wo_call *call, struct wo_job *job, const char
     wo_input_stop_when(input, call->timer->is_up);
   }
   status = wo_job_read(job, input, name, &err);
+  if (call->time_limit_s > 0) call->timer->start(0);
   if (status != WO_OK) wo_message_error(errors, wo_view_of(name), &err);
   wo_input_close(input);
   return status == WO_OK;

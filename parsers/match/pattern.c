@@ -142,10 +142,13 @@ uint64_t wo_pattern_steps(struct wo_pattern_set *set, size_t index, struct wo_vi
   assert(set != NULL && index < set->count);
   const struct wo_pattern *const pattern = &set->patterns[index];
   struct item *const item = &set->items[index];
+  const uint64_t left = set->matcher.steps_left; /* of the line's own budget */
   set->matcher.steps_left = most;
   if (pattern->regex.len > 0) wo__regex_count(&set->matcher, &item->main, pattern->regex, text);
   if (pattern->unless.len > 0) wo__regex_count(&set->matcher, &item->unless, pattern->unless, text);
-  return most - set->matcher.steps_left;
+  const uint64_t steps = most - set->matcher.steps_left;
+  set->matcher.steps_left = left;
+  return steps;
 }
 
 /* ---- Matching ---- */

@@ -51,7 +51,7 @@ enum wo_format_out { WO_OUT_TEXT, WO_OUT_JSON };
 enum wo_sandbox { WO_SANDBOX_AUTO, WO_SANDBOX_ON, WO_SANDBOX_OFF };
 enum wo_color { WO_COLOR_AUTO, WO_COLOR_ALWAYS, WO_COLOR_NEVER };
 
-/* The limit on time. `start` begins a new span of seconds, at whose end *is_up is set. */
+/* The limit on time. `start` begins a new span of seconds, at whose end *is_up is set; 0 ends it. */
 struct wo_timer {
   void (*start)(size_t seconds);
   const volatile sig_atomic_t *is_up;

@@ -272,6 +272,8 @@ static void test_steps(void **state) {
     assert_in_range(whole * 10 / half, i == 0 ? 38 : 18, i == 0 ? 42 : 22);
   }
   assert_int_equal(wo_pattern_steps(set, 0, (struct wo_view){text, 8000}, 1000), 1000);
+  assert_int_equal(wo_pattern_match(set, 1, (struct wo_view){text, 8000}, on_match, NULL), 0);
+  assert_int_equal(wo_pattern_limit_hits(set), 0); /* measuring spends nothing of the line's budget */
   wo_pattern_set_free(set);
 }
 
