@@ -57,7 +57,6 @@ class Checks:
 
     def __init__(self, box, only=None, is_sanitized=False, is_steady=False):
         self.box, self.only, self.is_sanitized, self.is_steady = box, only, is_sanitized, is_steady
-        self.worst = (0.0, None)  # seconds for each MiB, case
         self.judged = {}
 
     def wants(self, name):
@@ -124,9 +123,6 @@ class Checks:
     def check_time(self, case, result):
         self.judged["time"] = self.judged.get("time", 0) + 1
         size = max(case.input_bytes(), 1)
-        rate = (result.cpu_s - 0.02) / (size / MIB)
-        if result.cpu_s > 0.05 and rate > self.worst[0]:
-            self.worst = (rate, case)
         if "--sweep" in case.args or case.command() == "verify":
             size *= 40  # many replays of one recording
         if result.cpu_s <= self.limit_s(case, size):
