@@ -12,6 +12,7 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/number.h"
 #include "parsers/base/view.h"
+#include "parsers/event/severity.h"
 #include "parsers/event/stamp.h"
 
 enum wo_kind {
@@ -77,11 +78,12 @@ struct wo_event {
   enum wo_kind kind;
   enum wo_mark mark; /* of the pattern that found it */
   struct wo_span span;
-  int32_t rank;          /* WO_RANK_UNKNOWN if the line does not show it */
-  struct wo_view host;   /* empty if the line does not show it */
-  int64_t time_ns;       /* since 1970, or WO_TIME_UNKNOWN */
-  bool is_local_rank;    /* `rank` counts the processes of one node */
-  struct wo_stamp stamp; /* of the line, or of the nearest earlier line of its writer */
+  int32_t rank;              /* WO_RANK_UNKNOWN if the line does not show it */
+  struct wo_view host;       /* empty if the line does not show it */
+  int64_t time_ns;           /* since 1970, or WO_TIME_UNKNOWN */
+  bool is_local_rank;        /* `rank` counts the processes of one node */
+  struct wo_stamp stamp;     /* of the line, or of the nearest earlier line of its writer */
+  enum wo_severity severity; /* that the line's logger gives it; a construct over lines has that of its first */
   struct wo_view pattern_id;
   struct wo_view text;  /* the line, cleaned and cut to WO_LIMIT_EVENT_TEXT_BYTES */
   struct wo_view match; /* the part of text that was matched; empty when cleaning moved it */

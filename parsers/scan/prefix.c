@@ -332,6 +332,8 @@ struct wo_prefix wo_prefix_read(struct wo_view line) {
     if (!read_one(&reading)) break;
   }
   assert(reading.prefix.length <= line.len);
+  const enum wo_severity own = wo__prefix_leading_severity(wo_view_skip(line, reading.prefix.length));
+  if (own != WO_SEVERITY_NONE) note_severity(&reading, own);
   return reading.prefix;
 }
 

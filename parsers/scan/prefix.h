@@ -11,16 +11,18 @@
 #include <stdint.h>
 
 #include "parsers/base/view.h"
+#include "parsers/event/severity.h"
 #include "parsers/event/stamp.h"
 
 struct wo_prefix {
-  int32_t rank;          /* global or local rank as printed, or WO_RANK_UNKNOWN */
-  bool is_local_rank;    /* torchrun's own labels count per node */
-  struct wo_view host;   /* empty when absent */
-  int64_t time_ns;       /* WO_TIME_UNKNOWN when absent or without a year */
-  struct wo_stamp stamp; /* the same time, also without a year; for the order of lines */
-  struct wo_view source; /* what distinguishes this writer from others: the rank label, worker name or pid; "" when absent */
-  size_t length;         /* bytes of all prefixes together */
+  int32_t rank;              /* global or local rank as printed, or WO_RANK_UNKNOWN */
+  bool is_local_rank;        /* torchrun's own labels count per node */
+  struct wo_view host;       /* empty when absent */
+  int64_t time_ns;           /* WO_TIME_UNKNOWN when absent or without a year */
+  struct wo_stamp stamp;     /* the same time, also without a year; for the order of lines */
+  struct wo_view source;     /* what distinguishes this writer from others: the rank label, worker name or pid; "" when absent */
+  enum wo_severity severity; /* of the record, by its level or by the program's own word ("WARNING: ...", "WARNING:root:...") */
+  size_t length;             /* bytes of all prefixes together */
 };
 
 /* Reads all prefixes at the start of a cleaned line. Total: without a prefix, everything is unknown and length is 0. Indentation

@@ -117,6 +117,11 @@ static inline void note_source(struct reading *reading, struct wo_view label, si
   reading->source_end = start + length;
 }
 
+/* Records a level; the innermost one is the program's own. */
+static inline void note_severity(struct reading *reading, enum wo_severity severity) {
+  reading->prefix.severity = severity;
+}
+
 /* Characters of host names, and of the dotted names of loggers. */
 static inline bool is_host_char(char c) {
   return wo_is_alnum(c) || c == '.' || c == '-' || c == '_';
@@ -151,5 +156,8 @@ size_t wo__prefix_transformers_tag(struct wo_view rest, struct reading *reading)
 size_t wo__prefix_file_tag(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_logger_name(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_pytest_mark(struct wo_view rest, struct reading *reading);
+
+/* The level that the program's own text begins with, as in "WARNING: no card" and "WARNING:root:no card". */
+enum wo_severity wo__prefix_leading_severity(struct wo_view text);
 
 #endif

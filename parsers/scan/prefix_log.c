@@ -77,6 +77,14 @@ size_t wo__prefix_iso_time(struct wo_view rest, struct reading *reading) {
   return length;
 }
 
+/* The level of one of glog's letters (information, warning, error, fatal) at `at`, or NONE. */
+static enum wo_severity letter_severity(struct wo_view view, size_t at) {
+  if (has_char(view, at, 'I')) return WO_SEVERITY_INFO;
+  if (has_char(view, at, 'W')) return WO_SEVERITY_WARNING;
+  if (has_char(view, at, 'E')) return WO_SEVERITY_ERROR;
+  return has_char(view, at, 'F') ? WO_SEVERITY_FATAL : WO_SEVERITY_NONE;
+}
+
 /* `[2025-01-06 15:18:19,123] `, `[15:18:19] `, and NeMo's `[NeMo W 2025-01-06 15:18:19 file:12] `. */
 size_t wo__prefix_bracketed_time(struct wo_view rest, struct reading *reading) {
   if (!has_char(rest, 0, '[')) return 0;
@@ -87,6 +95,7 @@ size_t wo__prefix_bracketed_time(struct wo_view rest, struct reading *reading) {
   end = end > 0 ? start + end : clock_end(rest, start);
   if (end > 0 && is_nemo) end = wo_view_find_char(wo_view_sub(rest, 0, TAG_BYTES_MAX), ']', end);
   if (end == 0 || end == WO_NOT_FOUND || !has_char(rest, end, ']')) return 0;
+  if (is_nemo) note_severity(reading, letter_severity(rest, 6));
   if (stamp.clock != WO_CLOCK_NONE) note_stamp(reading, stamp, true);
   return skip_blank(rest, end + 1);
 }
@@ -182,22 +191,19 @@ static size_t numbered_tag_end(struct wo_view rest, size_t at) {
   return digits > at && rest.ptr[digits - 1] == ':' ? skip_blank(rest, end + 1) : 0;
 }
 
-/* Whether one of glog's letters is at `at`: information, warning, error, fatal. */
-static bool is_severity(struct wo_view view, size_t at) {
-  return at < view.len && is_any(view.ptr[at], "IWEF");
-}
-
 /* `W0106 15:18:46.670320 209443 path:1] ` by glog, `[E321 02:07:08.408271257 ProcessGroupNCCL.cpp:607] ` by PyTorch: severity,
  * month and day, time. */
 size_t wo__prefix_glog_tag(struct wo_view rest, struct reading *reading) {
   const size_t start = has_char(rest, 0, '[') ? 1 : 0;
-  if (!is_severity(rest, start)) return 0;
+  const enum wo_severity severity = letter_severity(rest, start);
+  if (severity == WO_SEVERITY_NONE) return 0;
   const size_t day_end = skip_digits(rest, start + 1);
   const size_t width = day_end - start - 1;
   if (width < 3 || width > 4 || !has_char(rest, day_end, ' ')) return 0;
   const size_t end = clock_end(rest, day_end + 1);
   const size_t length = end == 0 || !has_char(rest, end, ' ') ? 0 : numbered_tag_end(rest, end);
   if (length == 0) return 0;
+  note_severity(reading, severity);
   const unsigned month = number_between(rest, start + 1, day_end - 2);
   note_stamp(reading, make_stamp(rest, day_end + 1, 0, month, number_between(rest, day_end - 2, day_end)), false);
   return length;
@@ -205,32 +211,55 @@ size_t wo__prefix_glog_tag(struct wo_view rest, struct reading *reading) {
 
 /* `I tensorflow/core/framework/op.cc:100] ` after TensorFlow's time. */
 size_t wo__prefix_tensorflow_tag(struct wo_view rest, struct reading *reading) {
-  (void)reading;
-  if (!is_severity(rest, 0) || !has_char(rest, 1, ' ')) return 0;
+  const enum wo_severity severity = letter_severity(rest, 0);
+  if (severity == WO_SEVERITY_NONE || !has_char(rest, 1, ' ')) return 0;
   const size_t path_end = wo_view_find_char(wo_view_sub(rest, 0, TAG_BYTES_MAX), ' ', 2);
   const size_t end = numbered_tag_end(rest, 2);
-  return path_end == WO_NOT_FOUND || end > path_end + 1 ? 0 : end;
+  if (path_end == WO_NOT_FOUND || end > path_end + 1) return 0;
+  if (end > 0) note_severity(reading, severity);
+  return end;
 }
 
-/* Length of a level's name at the front of view, or 0. */
-static size_t level_name(struct wo_view view) {
-  static const char *const names[] = {"INFO", "WARNING", "WARN", "ERROR", "DEBUG", "CRITICAL", "FATAL", "TRACE"};
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    const size_t len = strlen(names[i]);
-    if (wo_view_starts(view, names[i]) && (view.len == len || !wo_is_word(view.ptr[len]))) return len;
+/* Names of levels, as loggers write them. */
+static const struct level {
+  const char *name;
+  enum wo_severity severity;
+} levels[] = {
+    {"INFO", WO_SEVERITY_INFO},   {"WARNING", WO_SEVERITY_WARNING}, {"WARN", WO_SEVERITY_WARNING}, {"ERROR", WO_SEVERITY_ERROR},
+    {"DEBUG", WO_SEVERITY_DEBUG}, {"CRITICAL", WO_SEVERITY_FATAL},  {"FATAL", WO_SEVERITY_FATAL},  {"TRACE", WO_SEVERITY_DEBUG},
+};
+
+/* Length of a level's name at the front of view, or 0; *ret gets the level. */
+static size_t level_name(struct wo_view view, enum wo_severity *ret) {
+  for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+    const size_t len = strlen(levels[i].name);
+    if (!wo_view_starts(view, levels[i].name) || (view.len > len && wo_is_word(view.ptr[len]))) continue;
+    *ret = levels[i].severity;
+    return len;
   }
   return 0;
 }
 
-/* `ERROR 03-19 07:27:53 ` (vLLM): at the start of a line a level counts only with such a time after it, since
- * `ERROR: CUDA out of memory` is the program's text. */
-size_t wo__prefix_leading_level(struct wo_view rest, struct reading *reading) {
-  const size_t end = level_name(rest);
-  if (end == 0 || !has_char(rest, end, ' ')) return 0;
-  const size_t next = skip_blanks(rest, end);
-  const struct wo_view after = wo_view_skip(rest, next);
-  struct wo_stamp stamp = {.clock = WO_CLOCK_NONE};
-  return wo__prefix_short_time(after, reading) > 0 || calendar_time(after, &stamp) > 0 ? next : 0;
+/* `[TM][ERROR] `: words in brackets, the last one a level. */
+static enum wo_severity bracketed_severity(struct wo_view text) {
+  enum wo_severity severity = WO_SEVERITY_NONE;
+  for (int words = 0; words < 3 && has_char(text, 0, '['); words++) {
+    const size_t len = level_name(wo_view_skip(text, 1), &severity);
+    if (len > 0) return has_char(text, len + 1, ']') ? severity : WO_SEVERITY_NONE;
+    const size_t end = wo_view_find_char(wo_view_sub(text, 0, 16), ']', 0);
+    if (end == WO_NOT_FOUND) return WO_SEVERITY_NONE;
+    text = wo_view_skip(text, skip_blank(text, end + 1));
+  }
+  return WO_SEVERITY_NONE;
+}
+
+/* In Python's default format a colon and the logger's name follow the level. */
+enum wo_severity wo__prefix_leading_severity(struct wo_view text) {
+  enum wo_severity severity = WO_SEVERITY_NONE;
+  if (has_char(text, 0, '[')) return bracketed_severity(text);
+  if (text.len == 0 || !is_any(text.ptr[0], "IWEDCFT")) return WO_SEVERITY_NONE;
+  const size_t len = level_name(text, &severity);
+  return len > 0 && has_char(text, len, ':') ? severity : WO_SEVERITY_NONE;
 }
 
 /* Offset after `- `, `| ` or `: ` at `at`, with the blanks before it; `at` when there is none. */
@@ -240,25 +269,42 @@ static size_t skip_separator(struct wo_view rest, size_t at) {
   return has_char(rest, mark + 1, ' ') || mark + 1 == rest.len ? skip_blank(rest, mark + 1) : at;
 }
 
+/* `ERROR 03-19 07:27:53 ` (vLLM), `ERROR    | 2025-01-06 15:18:19 | ` (Loguru): at the start of a line a level counts only with
+ * such a time after it, since `ERROR: CUDA out of memory` is the program's text. */
+size_t wo__prefix_leading_level(struct wo_view rest, struct reading *reading) {
+  enum wo_severity severity = WO_SEVERITY_NONE;
+  const size_t end = level_name(rest, &severity);
+  if (end == 0 || !has_char(rest, end, ' ')) return 0;
+  const size_t next = skip_separator(rest, skip_blanks(rest, end));
+  const struct wo_view after = wo_view_skip(rest, next);
+  struct wo_stamp stamp = {.clock = WO_CLOCK_NONE};
+  if (wo__prefix_short_time(after, reading) == 0 && calendar_time(after, &stamp) == 0) return 0;
+  note_severity(reading, severity);
+  return next;
+}
+
 /* `INFO `, `[INFO] `, `- ERROR - `, `| INFO     | ` after a time. */
 size_t wo__prefix_level_word(struct wo_view rest, struct reading *reading) {
-  (void)reading;
+  enum wo_severity severity = WO_SEVERITY_NONE;
   const size_t start = skip_separator(rest, 0);
   const bool is_bracketed = has_char(rest, start, '[');
   const size_t name = is_bracketed ? start + 1 : start;
-  const size_t len = level_name(wo_view_skip(rest, name));
+  const size_t len = level_name(wo_view_skip(rest, name), &severity);
   if (len == 0 || (is_bracketed && !has_char(rest, name + len, ']'))) return 0;
   const size_t end = is_bracketed ? name + len + 1 : name + len;
   const size_t after = skip_separator(rest, end);
-  if (after > end) return after;
-  return end < rest.len && rest.ptr[end] != ' ' ? 0 : skip_blanks(rest, end);
+  if (after == end && end < rest.len && rest.ptr[end] != ' ') return 0;
+  note_severity(reading, severity);
+  return after > end ? after : skip_blanks(rest, end);
 }
 
 /* `[INFO|trainer.py:1234] ` by transformers; a time and `>> ` follow. */
 size_t wo__prefix_transformers_tag(struct wo_view rest, struct reading *reading) {
-  (void)reading;
-  const size_t len = has_char(rest, 0, '[') ? level_name(wo_view_skip(rest, 1)) : 0;
-  return len == 0 || !has_char(rest, 1 + len, '|') ? 0 : numbered_tag_end(rest, len + 2);
+  enum wo_severity severity = WO_SEVERITY_NONE;
+  const size_t len = has_char(rest, 0, '[') ? level_name(wo_view_skip(rest, 1), &severity) : 0;
+  const size_t end = len == 0 || !has_char(rest, 1 + len, '|') ? 0 : numbered_tag_end(rest, len + 2);
+  if (end > 0) note_severity(reading, severity);
+  return end;
 }
 
 /* `[core.py:560] `, `[file.py:12:function] `. */
@@ -278,12 +324,13 @@ size_t wo__prefix_file_tag(struct wo_view rest, struct reading *reading) {
 /* `- torch.distributed - ` and `module:function:12 - ` (Loguru) in the middle of a log record. */
 size_t wo__prefix_logger_name(struct wo_view rest, struct reading *reading) {
   (void)reading;
-  const size_t start = wo_view_starts(rest, "- ") ? 2 : 0;
+  const bool is_first = wo_view_starts(rest, "- "); /* the level follows, and needs its own "- " */
+  const size_t start = is_first || wo_view_starts(rest, "| ") ? 2 : 0;
   size_t end = start;
   while (end < rest.len && (is_host_char(rest.ptr[end]) || is_any(rest.ptr[end], ":<>"))) end++;
   const bool is_place = wo_view_find_char(wo_view_sub(rest, start, end), ':', 0) != WO_NOT_FOUND;
-  if (end == start || (start == 0 && !is_place)) return 0;
-  return wo_view_starts(wo_view_skip(rest, end), " - ") ? end + (start > 0 ? 1 : 3) : 0;
+  if (end == start || (!is_first && !is_place)) return 0;
+  return wo_view_starts(wo_view_skip(rest, end), " - ") ? end + (is_first ? 1 : 3) : 0;
 }
 
 /* `E   ` by pytest, at the start of a line, with whatever indentation the test had. */

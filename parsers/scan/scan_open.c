@@ -74,6 +74,7 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
   event->is_local_rank = line->prefix.is_local_rank;
   event->time_ns = line->prefix.time_ns;
   event->stamp = wo__scan_stamp_of(scan, line, kind);
+  event->severity = line->prefix.severity;
   event->is_quoted = is_ignored || is_quoting(line->text);
   if (pattern) {
     event->pattern_id = pattern->id;

@@ -102,6 +102,7 @@ static const struct row rows[] = {
     {"[INFO|trainer.py:1234] 2025-01-06 15:18:19,123 >> text", NONE, false, "", "", "text"},
     {"[NeMo W 2025-01-06 15:18:19 nemo_logging:349] text", NONE, false, "", "", "text"},
     {"ERROR 03-19 07:27:53 [core.py:560] text", NONE, false, "", "", "text"},
+    {"ERROR    | 2025-01-06 15:18:19 | pkg.mod:fn:12 - text", NONE, false, "", "", "text"},
     {"01/06/2025 15:18:19 - INFO - __main__ - text", NONE, false, "", "", "__main__ - text"},
     {"ERROR: CUDA out of memory", NONE, false, "", "", "ERROR: CUDA out of memory"},
     {"INFO:root:text", NONE, false, "", "", "INFO:root:text"},
@@ -143,6 +144,39 @@ static void test_rows(void **state) {
 }
 
 /* A line that is cut anywhere gives a prefix inside it. */
+static void test_severities(void **state) {
+  (void)state;
+  static const struct {
+    const char *line;
+    enum wo_severity severity;
+  } severities[] = {
+      {"2025-01-06 15:18:19,123 - __main__ - ERROR - boom", WO_SEVERITY_ERROR},
+      {"2025-01-06 15:18:19,123 INFO boom", WO_SEVERITY_INFO},
+      {"2025-01-06 15:18:19 | WARNING | fairseq.trainer | boom", WO_SEVERITY_WARNING},
+      {"[2025-01-06 15:18:19,123] [DEBUG] [file.py:12:fn] [Rank 0] text", WO_SEVERITY_DEBUG},
+      {"ERROR    | 2025-01-06 15:18:19 | pkg.mod:fn:12 - text", WO_SEVERITY_ERROR},
+      {"2025-01-06 15:18:19.123456: W tensorflow/core/op.cc:100] text", WO_SEVERITY_WARNING},
+      {"[WARNING|trainer.py:1234] 2025-01-06 15:18:19,123 >> text", WO_SEVERITY_WARNING},
+      {"[NeMo W 2025-01-06 15:18:19 nemo_logging:349] text", WO_SEVERITY_WARNING},
+      {"(EngineCore pid=4) WARNING 03-19 07:27:53 [core.py:560] ImportError: x", WO_SEVERITY_WARNING},
+      {"E0106 15:18:46.670320 209443 site-packages/api.py:833] failed", WO_SEVERITY_ERROR},
+      {"[rank0]:[W506 02:07:08.408 Module.cpp:12] Warning", WO_SEVERITY_WARNING},
+      {"WARNING:root:no card", WO_SEVERITY_WARNING},
+      {"ERROR: no card", WO_SEVERITY_ERROR},
+      {"[rank1]: CRITICAL: no card", WO_SEVERITY_FATAL},
+      {"[TM][ERROR] no card", WO_SEVERITY_ERROR},
+      {"ERRORS: 7", WO_SEVERITY_NONE},
+      {"INFO", WO_SEVERITY_NONE},
+      {"Info: no card", WO_SEVERITY_NONE},
+      {"[core.py:560]: x", WO_SEVERITY_NONE},
+      {"", WO_SEVERITY_NONE},
+  };
+  for (size_t i = 0; i < sizeof severities / sizeof severities[0]; i++) {
+    const enum wo_severity found = wo_prefix_read(wo_view_of(severities[i].line)).severity;
+    if (found != severities[i].severity) fail_msg("\"%s\": severity %d", severities[i].line, (int)found);
+  }
+}
+
 static void test_cut_lines(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -249,8 +283,9 @@ static void test_unbox(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rows),   cmocka_unit_test(test_cut_lines),   cmocka_unit_test(test_times),
-      cmocka_unit_test(test_stamps), cmocka_unit_test(test_rank_inside), cmocka_unit_test(test_unbox),
+      cmocka_unit_test(test_rows),  cmocka_unit_test(test_severities), cmocka_unit_test(test_cut_lines),
+      cmocka_unit_test(test_times), cmocka_unit_test(test_stamps),     cmocka_unit_test(test_rank_inside),
+      cmocka_unit_test(test_unbox),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
