@@ -55,11 +55,36 @@ static bool is_frame(const struct wo_job *job, const struct wo_event *event) {
   return false;
 }
 
+/* Whether an event says more of an exception than its name does: it is on its line, or in its message. */
+static bool explains(const struct wo_event *event, const struct wo_event *bare) {
+  if (event->is_quoted || event->id == bare->id || wo_kind_class(event->kind) == WO_CLASS_CONTEXT) return false;
+  return event->span.file == bare->span.file && event->span.line >= bare->span.line &&
+         event->span.line - bare->span.line <= (event->kind == WO_KIND_TRACEBACK ? 0 : WO__TRACEBACK_LINES);
+}
+
+/* Whether one of the events around the exception in the store, which keeps nearly the order of lines, explains it. */
+static bool is_explained(const struct wo_job *job, const struct wo_event *bare) {
+  const size_t at = (size_t)bare->id;
+  const size_t from = at > WO__TRACEBACK_EVENTS ? at - WO__TRACEBACK_EVENTS : 0;
+  for (size_t i = from; i < job->events.count && i <= at + WO__TRACEBACK_EVENTS; i++) {
+    if (explains(&job->events.items[i], bare)) return true;
+  }
+  return false;
+}
+
+void wo__set_explained_aside(struct wo_job *job) {
+  for (size_t i = 0; i < job->events.count; i++) {
+    struct wo_event *const event = &job->events.items[i];
+    if (wo_event_field(event, WO_FIELD_IS_BARE) && is_explained(job, event)) event->is_quoted = true;
+  }
+}
+
 enum wo__claim wo__claim_of(const struct wo_event *event) {
   static const enum wo__claim of_classes[WO_CLASS_CONTEXT + 1] = {
       [WO_CLASS_GPU_MEMORY] = WO__CLAIM_MEMORY, [WO_CLASS_HOST_MEMORY] = WO__CLAIM_MEMORY, [WO_CLASS_ENDING] = WO__CLAIM_ENDING,
       [WO_CLASS_HARDWARE] = WO__CLAIM_ENDING,   [WO_CLASS_PROGRAM] = WO__CLAIM_PROGRAM,    [WO_CLASS_EXIT] = WO__CLAIM_EXIT};
   if (is_weak_kill(event)) return WO__CLAIM_PROGRAM;
+  if (wo_event_field(event, WO_FIELD_IS_BARE)) return WO__CLAIM_BARE;
   if (event->kind == WO_KIND_CANCELLED) return WO__CLAIM_CANCELLED;
   return event->kind == WO_KIND_NCCL_TIMEOUT ? WO__CLAIM_NCCL : of_classes[wo_kind_class(event->kind)];
 }

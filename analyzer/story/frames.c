@@ -7,6 +7,7 @@ wo_event_id wo_story_traceback_of(const struct wo_job *job, const struct wo_even
   if (event->kind == WO_KIND_CGROUP_OOM || class == WO_CLASS_ENDING || class == WO_CLASS_EXIT) return WO_EVENT_NONE;
   for (wo_event_id id = event->id - 1; id >= 0 && event->id - id <= WO__TRACEBACK_EVENTS; id--) {
     const struct wo_event *other = &job->events.items[id];
+    if (wo_event_field(other, WO_FIELD_IS_BARE)) continue; /* it has no frames to add */
     if (other->kind != WO_KIND_TRACEBACK || other->span.file != event->span.file || other->rank != event->rank) continue;
     if (other->span.line <= event->span.line && event->span.line - other->span.line <= WO__TRACEBACK_LINES) return id;
   }

@@ -14,6 +14,7 @@
 enum wo__claim {
   WO__CLAIM_NONE,
   WO__CLAIM_EXIT,
+  WO__CLAIM_BARE, /* an exception without its traceback: nothing shows whether the program caught it */
   WO__CLAIM_CANCELLED,
   WO__CLAIM_NCCL,
   WO__CLAIM_PROGRAM,
@@ -74,6 +75,9 @@ bool wo__is_current(const struct wo_job *job, const struct wo_event *event);
 
 /* Ignores (is_quoted) the events of prose if another input reports a failure itself. */
 void wo__set_prose_aside(struct wo_job *job);
+
+/* Ignores (is_quoted) exceptions without a traceback that another pattern knows. */
+void wo__set_explained_aside(struct wo_job *job);
 
 /* Fills step, unit and phase of the story from the lines before the failure (NULL: no failure). */
 void wo__read_progress(struct wo_job *job, const struct wo_event *failure);

@@ -104,6 +104,7 @@ static void add(struct marks *marks, const struct wo_job *job, const struct wo_e
 
 /* A traceback about memory is another report of the same failure. */
 static bool fails_otherwise(const struct wo_event *event) {
+  if (wo_event_field(event, WO_FIELD_IS_BARE)) return false;
   return event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event) && wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 &&
          !wo_view_has_nocase(wo_event_text(event, WO_FIELD_MESSAGE), "out of memory") &&
          !wo_view_has(wo_event_text(event, WO_FIELD_EXCEPTION), "OutOfMemory");

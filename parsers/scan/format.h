@@ -130,6 +130,9 @@ struct wo_pattern_set *wo_scan_patterns(struct wo_scan *scan);
 /* Fills *line from raw bytes, cleaned into the scanner's buffer: the views of the line that is being read are invalid then. */
 void wo_scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line);
 
+/* Whether the whole input has been read: what is still open was cut off. */
+bool wo_scan_is_at_end(const struct wo_scan *scan);
+
 /* The number of the input that is being read. */
 uint32_t wo_scan_file(const struct wo_scan *scan);
 

@@ -19,6 +19,10 @@ void wo_scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number
   line->prefix.is_local_rank = scan->options.is_local_rank;
 }
 
+bool wo_scan_is_at_end(const struct wo_scan *scan) {
+  return scan->is_at_end;
+}
+
 struct wo_event_store *wo_scan_store(struct wo_scan *scan) {
   return scan->store;
 }
