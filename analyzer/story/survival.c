@@ -35,6 +35,7 @@ static const char *const echo_messages[] = {
     "unhandled system error",
     "Socket Timeout",
     "got signal:",
+    "terminated with the following error",
 };
 
 /* A process that cannot open its own port fails by itself, although the exception is the one for lost peers. */
@@ -64,7 +65,8 @@ enum aspect {
   WAS_ENDED, /* a task by srun, since another one had ended */
   RAN_OUT,   /* of memory, again */
   FAILED_OTHERWISE,
-  PROGRESSED /* around a failure: the place is the event's id, the rank that failure's */
+  ENDED_UNNAMED, /* by a traceback that does not show its own reason: an echo, or cut off */
+  PROGRESSED     /* around a failure: the place is the event's id, the rank that failure's */
 };
 
 /* One aspect of one event. Only within one run of one file is a later line later: the order of the files on the command line is
@@ -78,6 +80,11 @@ struct mark {
 };
 
 enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 4 };
+
+/* The end of the log cut the traceback before its exception. */
+static bool is_cut(const struct wo_event *traceback) {
+  return wo_event_text(traceback, WO_FIELD_EXCEPTION).len == 0;
+}
 
 /* All marks of a job in order, so that a question about what is later takes one search. */
 struct marks {
@@ -105,7 +112,8 @@ static void add(struct marks *marks, const struct wo_job *job, const struct wo_e
 /* A traceback about memory is another report of the same failure. */
 static bool fails_otherwise(const struct wo_event *event) {
   if (wo_event_field(event, WO_FIELD_IS_BARE)) return false;
-  return event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event) && wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 &&
+  return event->kind == WO_KIND_TRACEBACK && !is_cut(event) && !wo_story_is_echo(event) &&
+         wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 &&
          !wo_view_has_nocase(wo_event_text(event, WO_FIELD_MESSAGE), "out of memory") &&
          !wo_view_has(wo_event_text(event, WO_FIELD_EXCEPTION), "OutOfMemory");
 }
@@ -122,6 +130,8 @@ static void add_event(struct marks *marks, const struct wo_job *job, const struc
     if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) > 0) add(marks, job, event, EXITED_ITSELF, ANY_RANK);
     if (wo_event_text(event, WO_FIELD_SIGNAL).len > 0) add(marks, job, event, WAS_ENDED, ANY_RANK);
   }
+  if (event->kind == WO_KIND_TRACEBACK && (is_cut(event) || wo_story_is_echo(event)))
+    add(marks, job, event, ENDED_UNNAMED, ANY_RANK);
   const bool is_memory = wo_story_is_memory(event);
   if (!is_memory && !fails_otherwise(event)) return;
   add(marks, job, event, is_memory ? RAN_OUT : FAILED_OTHERWISE, ANY_RANK);
@@ -196,11 +206,22 @@ static bool has_one_task_gone(const struct marks *marks, const struct wo_job *jo
          follows(marks, job, failure, WAS_ENDED);
 }
 
-/* A message of recovery decides. Without one the job must have gone on: to a good end without a bad one, to further steps, or to
- * an exception that has nothing to do with memory and shows that the program was still running its own code. */
+/* Whether the program ended right after it had said that it goes on, and nothing else explains that end: it did not recover. */
+static bool has_died_recovering(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure,
+                                uint64_t recovery) {
+  const uint64_t end = next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK);
+  if (end < recovery || end - recovery > RECOVERY_LINES || steps_went_on(marks, job, failure)) return false;
+  const uint64_t other = next_line(marks, job, failure, FAILED_OTHERWISE, ANY_RANK);
+  const uint64_t again = next_line(marks, job, failure, RAN_OUT, ANY_RANK);
+  return other == 0 && again == 0 && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) == 0;
+}
+
+/* A message of recovery decides if the program lived on. Without one the job must have gone on: to a good end without a bad one,
+ * to further steps, or to an exception that has nothing to do with memory and shows that the program was still running its own
+ * code. */
 static bool is_survived(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
   const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
-  if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return true;
+  if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);
   const bool has_bad_end = next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
   if (!has_bad_end && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0) return true;
   return (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) ||

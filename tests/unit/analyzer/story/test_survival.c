@@ -52,6 +52,12 @@ static const struct row rows[] = {
      "trial 1\n" OOM_ON("0") SKIPPED "trial 2\n" OOM_ON("0") SKIPPED "trial 3\n" OOM_FRAME OOM_ON("0"), "gpu_oom", 2, 11},
     {"a sweep that dies of something else",
      "trial 1\n" OOM_ON("0") SKIPPED "trial 2\n" OOM_ON("0") SKIPPED EXCEPTION("KeyError: 'lr'"), "program_error", 2, 10},
+    {"the end follows the skipped batch, and names no other reason",
+     "trial 1\n" OOM_ON("0") SKIPPED EXCEPTION("Exception: \n\n-- Process 1 terminated with the following error:"), "gpu_oom", 0,
+     2},
+    {"the log ends inside of the traceback behind the skipped batch",
+     "trial 1\n" OOM_ON("0") SKIPPED "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    g()\n", "gpu_oom", 0,
+     2},
     {"host memory, survived", "MemoryError: bad allocation\n" SKIPPED "more\n", "success", 1, 0},
 };
 
