@@ -81,6 +81,7 @@ static bool is_sign_of_life(const struct wo_event *event) {
 }
 
 static bool is_known_banner(const struct walk *walk, struct wo_view pattern) {
+  if (wo_view_is(pattern, WO_SCAN_BEGINS_AGAIN)) return true;
   for (size_t i = 0; i < walk->banner_count; i++) {
     if (wo_view_equal(walk->banners[i], pattern)) return true;
   }

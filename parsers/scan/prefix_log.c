@@ -232,6 +232,7 @@ static const struct level {
 /* Length of a level's name at the front of view, or 0; *ret gets the level. */
 static size_t level_name(struct wo_view view, enum wo_severity *ret) {
   for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+    if (view.len == 0 || levels[i].name[0] != view.ptr[0]) continue;
     const size_t len = strlen(levels[i].name);
     if (!wo_view_starts(view, levels[i].name) || (view.len > len && wo_is_word(view.ptr[len]))) continue;
     *ret = levels[i].severity;

@@ -204,7 +204,8 @@ static bool find_next_line(struct wo_scan *scan, const struct ready *ready) {
 static void process(struct wo_scan *scan) {
   const struct ready ready = find_ready(scan);
   while (scan->pos < ready.next) {
-    const bool is_searched = scan->open_count == 0 && !wo__scan_is_head(scan->line_number, scan->buf_offset + scan->pos);
+    const bool is_head = wo__scan_is_head(scan->line_number, scan->buf_offset + scan->pos);
+    const bool is_searched = scan->open_count == 0 && !is_head && !wo__scan_is_opening(scan);
     if (is_searched && !find_next_line(scan, &ready)) break;
     read_line_at_pos(scan);
   }

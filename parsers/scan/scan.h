@@ -65,6 +65,10 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *
 /* Takes the next bytes of the input. WO_E_NOMEM. */
 enum wo_status wo_scan_feed(struct wo_scan *scan, const char *bytes, size_t len);
 
+/* The pattern id of an event of kind run_start that no pattern found: the first lines of the input stand there again, after an
+ * end. */
+#define WO_SCAN_BEGINS_AGAIN "log-begins-again"
+
 /* Ends the input: reads the last line, closes open constructs, looks at the tail. Call once. */
 enum wo_status wo_scan_end(struct wo_scan *scan, struct wo_scan_summary *ret_summary);
 

@@ -68,6 +68,20 @@ struct wo_followed {
   void *state; /* NULL until it is asked for */
 };
 
+/* Lines at the start of an input by which another start is recognised. */
+#define WO_SCAN_OPENING_LINES 32
+
+struct wo_opening {
+  struct {
+    uint64_t hash;
+    bool is_repeated; /* it stands twice in the opening */
+  } lines[WO_SCAN_OPENING_LINES];
+  size_t count;
+  bool is_over;     /* a run has ended: nothing is learnt any more */
+  uint32_t watched; /* lines that are still looked at, since the last end */
+  size_t found;     /* place of the line that was found last, from 1; 0 for none */
+};
+
 struct wo_scan {
   struct wo_pattern_set *set;
   const struct wo_prefilter *prefilter;
@@ -111,6 +125,7 @@ struct wo_scan {
   unsigned char *ways;              /* enum wo_scan_way of each pattern */
   size_t line_start;                /* in buf: the line being read, for lines before it */
   struct wo_stamp_memo stamp_memo;
+  struct wo_opening opening;
   struct wo_scan_summary told; /* caps and patterns that were given up, so far */
   size_t limit_hits;           /* of the patterns, when the scanner last looked */
 };
@@ -191,6 +206,16 @@ void wo__scan_finish(struct wo_scan *scan, size_t at);
 /* Opens a construct by hand (for readers that no pattern starts). False when none is free. */
 struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *format, const struct wo_pattern *pattern,
                               const struct wo_line *line);
+
+/* Whether each line is to be read, because it may belong to an opening. */
+bool wo__scan_is_opening(const struct wo_scan *scan);
+
+/* Only while wo__scan_is_opening. Learns the line, if it is one of the first; looks for it in what was learnt, if a run has ended
+ * not long before. Two lines of the opening in their order make an event (run_start). */
+void wo__scan_opening(struct wo_scan *scan, const struct wo_line *line);
+
+/* A run ended here: the opening may follow. */
+void wo__scan_watch_for_opening(struct wo_scan *scan);
 
 /* The reader that watches for progress after a failure. */
 extern const struct wo_format wo__format_aftermath;

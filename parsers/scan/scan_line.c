@@ -64,6 +64,17 @@ static bool is_taken(const struct takers *takers, const struct wo_format *format
   return false;
 }
 
+/* Whether the line belongs to a message over several lines, such as a traceback, which any run may print. */
+static bool is_part_of_message(const struct wo_scan *scan, const struct takers *takers) {
+  for (size_t i = 0; i < takers->count; i++) {
+    if (takers->formats[i] != &wo__format_aftermath) return true;
+  }
+  for (size_t i = 0; i < scan->open_count; i++) {
+    if (scan->open[i].format != &wo__format_aftermath) return true;
+  }
+  return false;
+}
+
 /* Readers of a single line are finished at once, so that all take the same way. */
 static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                          const struct wo_format *format, const struct wo_match *match) {
@@ -140,5 +151,6 @@ void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece
   struct takers takers = {.count = 0};
   if (scan->open_count > 0) feed_open(scan, &line, &takers);
   match_patterns(scan, &line, &takers);
+  if (wo__scan_is_opening(scan) && !is_part_of_message(scan, &takers)) wo__scan_opening(scan, &line);
   wo__scan_contexts(scan, &line);
 }

@@ -52,6 +52,12 @@ static bool wants_context(enum wo_kind kind) {
   return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY || kind == WO_KIND_TRACEBACK;
 }
 
+/* What may end a run. */
+static bool is_end(enum wo_kind kind) {
+  const enum wo_class class = wo_kind_class(kind);
+  return class != WO_CLASS_CONTEXT && class != WO_CLASS_CONSEQUENCE && class != WO_CLASS_NONE;
+}
+
 /* Copies the host's name. A name that is lost because the store is full is no failure; one that is lost for lack of memory is. */
 static void keep_host(struct wo_event_store *store, struct wo_event *event, struct wo_view host) {
   if (host.len == 0) return;
@@ -88,6 +94,7 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
     event->match = wo_view_sub(event->text, start, start + length);
   }
   keep_host(scan->store, event, line->prefix.host);
+  if (!event->is_quoted && is_end(kind)) wo__scan_watch_for_opening(scan);
   if (wants_context(kind) && !event->is_quoted && scan->pending_count < WO_SCAN_PENDING_MAX) {
     scan->pending[scan->pending_count++] = event->id;
   }

@@ -9,6 +9,7 @@
 #include "tests/support/job/job_sample.h"
 
 #define BANNER "***** Running training *****\n"
+#define OPENING(modules) "Loading " modules " modules of the project\nReading the configuration of the experiment\n"
 #define HEADER(id) "SLURM_JOB_ID=" id "\n"
 #define EXIT_LINE "srun: error: gpu09: task 0: Exited with exit code 1\n"
 #define MEMORY EXCEPTION("") OOM_ON("0")
@@ -50,6 +51,19 @@ static const struct runs_row rows[] = {
      1},
     {"the launcher starts the workers again", MEMORY RESTART EXCEPTION("ValueError: wrong shape"), 2, "program_error", 10},
     {"the last run goes on: the failure of the one before it", BANNER MEMORY EXIT_LINE BANNER "step 3/9\n", 2, "gpu_oom", 6},
+    {"the opening once more after an end, with another number",
+     OPENING("12") EXCEPTION("KeyError: 'a'") OPENING("13") EXCEPTION("ValueError: b"), 2, "program_error", 12},
+    {"one line of the opening is not enough",
+     OPENING("12") EXCEPTION("KeyError: 'a'") "Loading 12 modules of the project\n" EXCEPTION("ValueError: b"), 0,
+     "program_error", 6},
+    {"the opening the other way round",
+     OPENING("12")
+         EXCEPTION("KeyError: 'a'") "Reading the configuration of the experiment\nLoading 12 modules of the project\n" EXCEPTION(
+             "ValueError: b"),
+     0, "program_error", 6},
+    {"the opening of each rank", OPENING("12") OPENING("12") EXCEPTION("KeyError: 'a'") OPENING("12") EXCEPTION("ValueError: b"),
+     0, "program_error", 8},
+    {"the opening once more without an end", OPENING("12") "step 4/9\n" OPENING("12") MEMORY, 0, "gpu_oom", 10},
     {"the last run finished", BANNER MEMORY EXIT_LINE BANNER "Training completed.\n", 2, "success", 0},
     {"caught, smaller batch, banner again", BANNER MEMORY "Decreasing batch size to: 4\n" BANNER "Training completed.\n", 0,
      "success", 0},

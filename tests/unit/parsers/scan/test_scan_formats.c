@@ -89,7 +89,11 @@ static void scan_with(const struct wo_formats *formats, struct wo_view log, stru
 }
 
 /* Lines at the start of an input are always read the usual way, later ones by the short one. */
-static const char log_text[] = "USUALMARK\n\n\n\n\n\n\nSHORTMARK 1\nSHORTMARK 2\nno mark\nUSUALMARK\n";
+/* The first 32 lines of an input are all read; short ways begin behind them. */
+#define EIGHT_LINES "\n\n\n\n\n\n\n\n"
+
+static const char log_text[] =
+    "USUALMARK\n" EIGHT_LINES EIGHT_LINES EIGHT_LINES EIGHT_LINES "SHORTMARK 1\nSHORTMARK 2\nno mark\nUSUALMARK\n";
 
 static void test_follower(void **state) {
   static const struct wo_format *const items[] = {&quick, &usual};
