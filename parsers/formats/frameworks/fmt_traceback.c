@@ -158,7 +158,8 @@ static enum wo_more begin_traceback(struct wo_open *open, const struct wo_match 
   if (!is_frame && !own->has_header) return WO_MORE_NO;
   note_what_went_before(open);
   own->frame_indent = -1;
-  if (own->has_header) own->style = style_of(open->line->text);
+  const bool is_plain = is_frame || wo_view_starts(open->line->text, "Traceback");
+  if (!is_plain) own->style = style_of(open->line->text);
   if (is_frame) take_frame(open, open->line->text, &frame);
   return WO_MORE_YES;
 }
