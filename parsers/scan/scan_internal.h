@@ -214,8 +214,15 @@ bool wo__scan_is_opening(const struct wo_scan *scan);
  * not long before. Two lines of the opening in their order make an event (run_start). */
 void wo__scan_opening(struct wo_scan *scan, const struct wo_line *line);
 
+/* Lines after an end in which the opening is looked for. */
+#define WO_SCAN_WATCHED_LINES 400
+
 /* A run ended here: the opening may follow. */
-void wo__scan_watch_for_opening(struct wo_scan *scan);
+static inline void wo__scan_watch_for_opening(struct wo_scan *scan) {
+  scan->opening.is_over = true;
+  scan->opening.watched = scan->opening.count > 1 ? WO_SCAN_WATCHED_LINES : 0;
+  scan->opening.found = 0;
+}
 
 /* The reader that watches for progress after a failure. */
 extern const struct wo_format wo__format_aftermath;

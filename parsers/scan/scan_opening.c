@@ -5,9 +5,6 @@
  * rank prints it) says nothing. */
 #include "parsers/scan/scan_internal.h"
 
-/* Lines after an end in which the opening is looked for. */
-#define WATCH_LINES 400
-
 /* Shorter texts are found anywhere. */
 #define LEAST_LETTERS 12
 
@@ -67,10 +64,4 @@ void wo__scan_opening(struct wo_scan *scan, const struct wo_line *line) {
   } else if (opening->count < WO_SCAN_OPENING_LINES) {
     learn(opening, hash);
   }
-}
-
-void wo__scan_watch_for_opening(struct wo_scan *scan) {
-  scan->opening.is_over = true;
-  scan->opening.watched = scan->opening.count > 1 ? WATCH_LINES : 0;
-  scan->opening.found = 0;
 }
