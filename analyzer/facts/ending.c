@@ -134,6 +134,18 @@ static struct wo_view words_of(const struct wo_facts *facts, const struct wo_eve
   return wo_arena_copy(facts->arena, (struct wo_view){text, len});
 }
 
+/* Further lines of a failure that no pattern knows. */
+static void read_further_lines(struct wo_facts *facts, const struct wo_event *failure) {
+  static const char *const names[] = {"end.second_text", "end.third_text"};
+  size_t count = 0;
+  if (failure->kind != WO_KIND_UNKNOWN_FAILURE) return;
+  wo_each_event (event, &facts->job->events) {
+    const bool is_further = event->kind == failure->kind && event->of == failure->id;
+    if (is_further && count < sizeof names / sizeof names[0])
+      wo__set_text(facts, names[count++], wo_view_sub(wo_view_trim(event->text), 0, 200), event->id);
+  }
+}
+
 /* ---- Accounting ---- */
 
 /* Times of the job as a whole; rows of steps are skipped. */
@@ -195,5 +207,6 @@ void wo__facts_ending(struct wo_facts *facts) {
   read_code(facts, failure);
   read_xid(facts, failure);
   read_task_failure(facts, failure);
+  read_further_lines(facts, failure);
   if (failure->kind == WO_KIND_CANCELLED) read_cancellation(facts);
 }

@@ -32,6 +32,7 @@ bool wo_story_is_suspicion(const struct wo_event *event) {
 static bool is_candidate(const struct wo_event *event) {
   if (event->is_quoted || event->of != WO_EVENT_NONE || wo_story_is_suspicion(event)) return false;
   if (event->kind == WO_KIND_TRACEBACK) return !wo_story_is_echo(event);
+  if (event->kind == WO_KIND_UNKNOWN_FAILURE) return true;
   return wo__outcome_of(event) != WO_OUTCOME_UNKNOWN;
 }
 
@@ -84,6 +85,8 @@ enum wo__claim wo__claim_of(const struct wo_event *event) {
       [WO_CLASS_GPU_MEMORY] = WO__CLAIM_MEMORY, [WO_CLASS_HOST_MEMORY] = WO__CLAIM_MEMORY, [WO_CLASS_ENDING] = WO__CLAIM_ENDING,
       [WO_CLASS_HARDWARE] = WO__CLAIM_ENDING,   [WO_CLASS_PROGRAM] = WO__CLAIM_PROGRAM,    [WO_CLASS_EXIT] = WO__CLAIM_EXIT};
   if (is_weak_kill(event)) return WO__CLAIM_PROGRAM;
+  if (event->kind == WO_KIND_UNKNOWN_FAILURE) return WO__CLAIM_UNKNOWN;
+  if (wo__unknown_is_less_than(event)) return WO__CLAIM_SIGNAL;
   if (wo_event_field(event, WO_FIELD_IS_BARE)) return WO__CLAIM_BARE;
   if (event->kind == WO_KIND_CANCELLED) return WO__CLAIM_CANCELLED;
   return event->kind == WO_KIND_NCCL_TIMEOUT ? WO__CLAIM_NCCL : of_classes[wo_kind_class(event->kind)];
@@ -126,5 +129,6 @@ enum wo_status wo__claims_open(struct wo_job *job, bool *is_open) {
   if (wo__survivors_find(job, is_open) != WO_OK) return WO_E_NOMEM;
   drop_explained_kills(job, is_open);
   drop_outlived(job, is_open);
+  wo__unknown_drop(job, is_open);
   return WO_OK;
 }
