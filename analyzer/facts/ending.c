@@ -54,9 +54,17 @@ static const char *name_of_text(struct wo_view text) {
   return NULL;
 }
 
-/* Launchers print a signal as a negative code, shells as 128 and its number. Other codes above 128 come from the program
- * itself. */
+/* Launchers print a signal as a negative code, shells as 128 and its number; Windows has numbers of its own. Other codes above
+ * 128 come from the program itself. */
 static const char *name_of_code(double code) {
+  static const struct signal_row statuses[] = {{(int)0xC0000005, "SIGSEGV", "access violation"},
+                                               {(int)0xC00000FD, "SIGSEGV", "stack overflow"},
+                                               {(int)0xC0000409, "SIGABRT", "fail fast"},
+                                               {(int)0xC000013A, "SIGINT", "Ctrl-C"},
+                                               {(int)0xC000001D, "SIGILL", "illegal instruction"}};
+  for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+    if (code == statuses[i].number || code == (double)(uint32_t)statuses[i].number) return statuses[i].name;
+  }
   if (code < 0 && code > -64) return name_of_number((int)-code);
   return code > CODE_BASE && code < CODE_BASE + 64 ? name_of_number((int)code - CODE_BASE) : NULL;
 }

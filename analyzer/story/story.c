@@ -85,9 +85,11 @@ enum wo_status wo_story_tell(struct wo_job *job) {
   wo_story_choose_accounting(job);
   wo__set_prose_aside(job);
   wo__set_explained_aside(job);
+  wo__set_wordless_aside(job);
   if (wo__sort_files(job) != WO_OK || wo__file_hosts_find(job) != WO_OK) return WO_E_NOMEM;
   if (wo_timeline_make(job, &story->timeline) != WO_OK || wo__runs_find(job) != WO_OK) return WO_E_NOMEM;
   if (wo__claims_open(job, is_open) != WO_OK) return WO_E_NOMEM;
+  wo__unknown_drop(job, is_open);
   wo__runs_judge(job, is_open);
   const struct wo_event *failure = find_failure(job, is_open);
   if (failure) {

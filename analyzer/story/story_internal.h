@@ -15,7 +15,7 @@ enum wo__claim {
   WO__CLAIM_NONE,
   WO__CLAIM_EXIT,
   WO__CLAIM_UNKNOWN, /* a line that looks like a failure, which no pattern knows */
-  WO__CLAIM_SIGNAL,  /* an exit by a signal that says more */
+  WO__CLAIM_CRASH,   /* a process was killed, or died of a fault */
   WO__CLAIM_BARE, /* an exception without its traceback: nothing shows whether the program caught it */
   WO__CLAIM_CANCELLED,
   WO__CLAIM_NCCL,
@@ -75,8 +75,8 @@ struct wo_view wo__job_id_of(const struct wo_event *event);
 /* Whether an event belongs to a run that is diagnosed. */
 bool wo__is_current(const struct wo_job *job, const struct wo_event *event);
 
-/* Whether an exit says more than a line that no pattern knows. */
-bool wo__unknown_is_less_than(const struct wo_event *event);
+/* Ignores (is_quoted) a MemoryError without words whose message, below, is about a card. */
+void wo__set_wordless_aside(struct wo_job *job);
 
 /* Takes the mark off lines that no pattern knows where these are no sign of a failure. */
 void wo__unknown_drop(const struct wo_job *job, bool *is_open);

@@ -110,7 +110,8 @@ static void take_step(struct tail *tail, struct wo_candidate *candidate) {
 /* Whether lines of the pattern look like a failure: by their words, or by what they say of how the program left. */
 static bool is_failure(const struct tail *tail, size_t pattern) {
   if (pattern == WO_NOT_FOUND) return false;
-  return kind_of(tail, pattern) == WO_KIND_UNKNOWN_FAILURE || mark_of(tail, pattern) == WO_MARK_LAST_WORD;
+  const enum wo_kind kind = kind_of(tail, pattern);
+  return kind == WO_KIND_UNKNOWN_FAILURE || kind == WO_KIND_TRACEBACK || mark_of(tail, pattern) == WO_MARK_LAST_WORD;
 }
 
 /* The pattern of the line. A logger that calls a line a warning or less says that it is no failure; one that calls it an error
@@ -152,9 +153,11 @@ static struct wo_event *add(struct wo_scan *scan, const struct tail_line *line, 
   return line->pattern == WO_NOT_FOUND ? NULL : wo__candidate_add(scan, line->pattern, &candidate, of);
 }
 
-/* Lines that only say that something failed decide when no other does. */
+/* The name of an exception says most; lines that only say that something failed decide when no other does. */
 static int weight_of(const struct tail *tail, size_t at) {
-  const enum wo_mark mark = mark_of(tail, tail->failures[at].pattern);
+  const size_t pattern = tail->failures[at].pattern;
+  const enum wo_mark mark = mark_of(tail, pattern);
+  if (kind_of(tail, pattern) == WO_KIND_TRACEBACK) return 3;
   return mark == WO_MARK_LAST_WORD ? 0 : mark == WO_MARK_BY_LEVEL ? 1 : 2;
 }
 
@@ -175,7 +178,7 @@ static bool is_known_near(const struct tail *tail, uint64_t line) {
 }
 
 /* The deciding line: the first of the weightiest, because what comes later follows from it. It is told first, and those below it
- * as part of it; and so is the step that the program had reached. */
+ * as part of it, but for exits, which stand for themselves; and so is the step that the program had reached. */
 static void add_failures(struct tail *tail) {
   size_t deciding = 0;
   for (size_t i = 1; i < tail->failure_count; i++) {
@@ -184,9 +187,12 @@ static void add_failures(struct tail *tail) {
   const bool is_told = !is_known_near(tail, tail->failures[deciding].number);
   const struct wo_event *const event = is_told ? add(tail->scan, &tail->failures[deciding], WO_EVENT_NONE) : NULL;
   const wo_event_id of = event ? event->id : WO_EVENT_NONE;
+  const bool is_exit = weight_of(tail, deciding) == 0;
   size_t told = 1;
-  for (size_t i = deciding; of != WO_EVENT_NONE && i-- > 0 && told < FAILURES_TOLD; told++)
-    add(tail->scan, &tail->failures[i], of);
+  for (size_t i = deciding; of != WO_EVENT_NONE && i-- > 0 && told < FAILURES_TOLD; told++) {
+    const bool is_exit_beside = weight_of(tail, i) == 0 && !is_exit;
+    add(tail->scan, &tail->failures[i], is_exit_beside ? WO_EVENT_NONE : of);
+  }
   if (!is_told || tail->progress.number <= tail->failures[deciding].number) add(tail->scan, &tail->progress, of);
 }
 

@@ -128,8 +128,7 @@ static void expect_no_failure(const struct place *place) {
   struct wo_event_store store;
   scan_place(place, "", &store);
   for (size_t i = 0; i < store.count; i++) {
-    if (store.items[i].kind == WO_KIND_UNKNOWN_FAILURE)
-      fail_msg("%.*s: sample %zu looks like a failure", WHERE(place));
+    if (store.items[i].kind == WO_KIND_UNKNOWN_FAILURE) fail_msg("%.*s: sample %zu looks like a failure", WHERE(place));
   }
   wo_event_store_done(&store);
 }
