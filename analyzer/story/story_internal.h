@@ -14,6 +14,8 @@
 enum wo__claim {
   WO__CLAIM_NONE,
   WO__CLAIM_EXIT,
+  WO__CLAIM_UNKNOWN, /* a line that looks like a failure, which no pattern knows */
+  WO__CLAIM_CRASH,   /* a process was killed, or died of a fault */
   WO__CLAIM_BARE, /* an exception without its traceback: nothing shows whether the program caught it */
   WO__CLAIM_CANCELLED,
   WO__CLAIM_NCCL,
@@ -72,6 +74,15 @@ struct wo_view wo__job_id_of(const struct wo_event *event);
 
 /* Whether an event belongs to a run that is diagnosed. */
 bool wo__is_current(const struct wo_job *job, const struct wo_event *event);
+
+/* Ignores (is_quoted) a MemoryError without words whose message, below, is about a card. */
+void wo__set_wordless_aside(struct wo_job *job);
+
+/* Takes the mark off lines that no pattern knows where these are no sign of a failure. */
+void wo__unknown_drop(const struct wo_job *job, bool *is_open);
+
+/* The outcome of a job whose failure is such a line. */
+enum wo_outcome wo__unknown_outcome(const struct wo_job *job, const bool *is_open);
 
 /* Ignores (is_quoted) the events of prose if another input reports a failure itself. */
 void wo__set_prose_aside(struct wo_job *job);

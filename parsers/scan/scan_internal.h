@@ -99,6 +99,7 @@ struct wo_scan {
   bool is_in_long_line; /* that line has been counted */
   bool has_nul;
   bool is_at_end;
+  bool is_mail; /* the input begins with a quoted line: its quotes are the log */
 
   char *clean;      /* cleaned text of the line being read, WO_LIMIT_LINE_BYTES */
   uint64_t *owners; /* pattern bits of the line being read */
