@@ -9,6 +9,12 @@
 #define BANNERS_MAX 8
 #define IDS_MAX 64
 
+/* Steps that a run must have done for its successor to be told by steps that start again. */
+#define STEPS_DONE 10
+
+/* Lines after an exception in which its message may go on. */
+#define MESSAGE_LINES 8
+
 /* A message of recovery within this number of lines cancels the end before it. */
 #define RECOVERY_LINES 60
 
@@ -21,6 +27,9 @@ struct walk {
   uint64_t id_line;   /* where its job was last named; 0 = nowhere */
   bool is_starting;   /* the program is started again after that end */
   bool has_mixed_ids; /* two jobs write to the file at once: ids divide nothing */
+  bool is_uncaught;   /* that end is an exception that nothing caught */
+  double step;        /* progress last seen before it, and what that counts */
+  struct wo_view step_name;
   struct wo_view banners[BANNERS_MAX];
   size_t banner_count;
 };
@@ -88,11 +97,19 @@ static bool is_known_banner(const struct walk *walk, struct wo_view pattern) {
   return false;
 }
 
+/* Whether the numbers of the steps start again: the program does too, if nothing caught what had ended it. */
+static bool has_steps_again(const struct walk *walk, const struct wo_event *event) {
+  if (event->kind != WO_KIND_PROGRESS || !walk->is_uncaught || walk->step < STEPS_DONE) return false;
+  const double step = wo_event_number(event, WO_FIELD_STEP, -1);
+  return step >= 0 && step < walk->step / 2 && wo_view_equal(wo_event_text(event, WO_FIELD_NAME), walk->step_name);
+}
+
 /* Whether the event belongs to a run that began after the last end. */
 static bool begins_run(const struct walk *walk, const struct wo_event *event, struct wo_view id) {
   if (walk->run.job_id.len > 0 && id.len > 0 && !wo_view_equal(id, walk->run.job_id)) return !walk->has_mixed_ids;
   if (walk->end_line == 0 || event->span.line <= walk->end_line) return false;
   if (walk->is_starting) return is_sign_of_life(event);
+  if (has_steps_again(walk, event)) return true;
   return event->kind == WO_KIND_RUN_START && is_known_banner(walk, event->pattern_id);
 }
 
@@ -102,6 +119,8 @@ static void start_run(struct walk *walk, uint64_t line) {
   walk->end_line = 0;
   walk->id_line = 0;
   walk->is_starting = false;
+  walk->is_uncaught = false;
+  walk->step = -1;
   walk->banner_count = 0;
 }
 
@@ -114,11 +133,26 @@ static bool close_run(struct walk *walk, uint64_t last_line) {
   return true;
 }
 
-static void note_end(struct walk *walk, const struct wo_event *event) {
+/* Whether a memory failure is part of the message of the exception that ended the run. */
+static bool is_in_message(const struct walk *walk, const struct wo_event *event) {
+  return wo_story_is_memory(event) && walk->end_line > 0 && event->span.line > walk->end_line &&
+         event->span.line - walk->end_line <= MESSAGE_LINES;
+}
+
+static void note_end(struct wo_job *job, struct walk *walk, const struct wo_event *event) {
   const bool is_restart = event->kind == WO_KIND_RESTART || event->kind == WO_KIND_PREEMPTED;
-  if (!is_end(event)) return;
+  if (!is_end(event) && !is_in_message(walk, event)) return;
   if (event->span.line > walk->end_line) walk->end_line = event->span.line;
   walk->is_starting = walk->is_starting || is_restart;
+  walk->is_uncaught = walk->is_uncaught || (event->kind == WO_KIND_TRACEBACK && wo__is_uncaught(job, event));
+}
+
+/* Progress before an end; that around a failure is stored after it. */
+static void note_step(struct walk *walk, const struct wo_event *event) {
+  const double step = wo_event_number(event, WO_FIELD_STEP, -1);
+  if (event->kind != WO_KIND_PROGRESS || step < 0 || (walk->end_line > 0 && event->span.line > walk->end_line)) return;
+  walk->step = step;
+  walk->step_name = wo_event_text(event, WO_FIELD_NAME);
 }
 
 /* First line of the run that this event begins: a header is the first line; else the run began after the end of the one
@@ -129,7 +163,7 @@ static uint64_t first_line_of(const struct walk *walk, const struct wo_event *ev
   return end > 0 && end < event->span.line ? end + 1 : event->span.line;
 }
 
-static void visit(struct walk *walk, const struct wo_event *event) {
+static void visit(struct wo_job *job, struct walk *walk, const struct wo_event *event) {
   const struct wo_view id = writer_of(event);
   if (begins_run(walk, event, id)) {
     const bool is_other_job = id.len > 0 && walk->id_line > 0 && !wo_view_equal(id, walk->run.job_id);
@@ -146,7 +180,8 @@ static void visit(struct walk *walk, const struct wo_event *event) {
   const bool is_banner = event->kind == WO_KIND_RUN_START;
   if (is_banner && walk->banner_count < BANNERS_MAX) walk->banners[walk->banner_count++] = event->pattern_id;
   if (event->kind == WO_KIND_RECOVERY && event->span.line - walk->end_line <= RECOVERY_LINES) walk->end_line = 0;
-  note_end(walk, event);
+  note_end(job, walk, event);
+  note_step(walk, event);
 }
 
 /* Divides the events [from, to) of one file. */
@@ -156,7 +191,7 @@ static void divide_file(struct wo_job *job, size_t from, size_t to) {
   const size_t before = job->story.run_count;
   start_run(&walk, 1);
   for (size_t i = from; i < to; i++) {
-    if (!items[i].is_quoted && !wo_story_is_accounting(&items[i])) visit(&walk, &items[i]);
+    if (!items[i].is_quoted && !wo_story_is_accounting(&items[i])) visit(job, &walk, &items[i]);
   }
   if (job->story.run_count > before) close_run(&walk, job->inputs[walk.file].lines);
 }
