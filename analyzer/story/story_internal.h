@@ -94,6 +94,12 @@ void wo__set_caught_chains_aside(struct wo_job *job);
 /* Whether the traceback of an event shows that nothing caught the exception: the process ended with it. */
 bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event);
 
+/* The file of the outermost frame of a traceback: the script, if nothing caught the exception. Empty when unknown. */
+struct wo_view wo__script_of(const struct wo_event *traceback);
+
+/* Whether the traceback is that of a thread or of a child process, down from its start. */
+bool wo__is_started_apart(const struct wo_event *traceback);
+
 /* Whether the exception says that a module could not be imported. Programs catch these to do without. */
 bool wo__is_import(const struct wo_event *traceback);
 

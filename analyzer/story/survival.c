@@ -24,7 +24,8 @@ bool wo_story_is_memory(const struct wo_event *event) {
 /* Properties of an event that decide whether a failure before it was survived. */
 enum aspect {
   RECOVERED,   /* the program says that it goes on */
-  SUCCEEDED,   /* a good end */
+  SUCCEEDED,   /* a good end of the work */
+  SAID_GOOD,   /* a good end of anything, also of the script around */
   ENDED_BADLY, /* a bad one */
   EXITED_ITSELF,
   EXITED_BADLY, /* a process or the launcher reports an exit that is not good */
@@ -32,6 +33,7 @@ enum aspect {
   RAN_OUT,      /* of memory, again */
   FAILED_OTHERWISE,
   ENDED_UNNAMED, /* by a traceback that does not show its own reason: an echo, or cut off */
+  STEPPED,       /* a step was done */
   PROGRESSED,    /* around a failure: the place is the event's id, the rank that failure's */
   LIVED          /* the same: its program went on writing */
 };
@@ -44,6 +46,7 @@ struct mark {
   enum aspect aspect;
   int32_t rank; /* ANY_RANK: a second mark, for questions about all ranks */
   uint64_t place;
+  wo_event_id event;
 };
 
 enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 6 };
@@ -73,7 +76,7 @@ static int compare_marks(const void *a, const void *b) {
 
 static void add(struct marks *marks, const struct wo_job *job, const struct wo_event *event, enum aspect aspect, int32_t rank) {
   const int32_t run = job->story.run_of[event->id];
-  marks->items[marks->count++] = (struct mark){event->span.file, run, aspect, rank, event->span.line};
+  marks->items[marks->count++] = (struct mark){event->span.file, run, aspect, rank, event->span.line, event->id};
 }
 
 /* Whether an exception is another report of memory that ran out. Libraries that could not get their handles or work space for it
@@ -92,18 +95,30 @@ static bool fails_otherwise(const struct wo_event *event) {
          wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 && !is_about_memory(event);
 }
 
+/* Whether a word of success is about the work of the program. "Done", and the end of a job or a script, are said by shells too,
+ * whatever had become of the program. */
+static bool is_of_work(const struct wo_event *success) {
+  static const char *const words[] = {"train",  "evaluat", "infer",  "generat", "tun",    "epoch",   "model", "checkpoint",
+                                      "saved",  "wrote",   "writt",  "export",  "result", "accura",  "loss",  "score",
+                                      "metric", "runtime", "sample", "100%",    "sweep",  "process", "f1",    "correct"};
+  return WO_VIEW_ANY(success->match, wo_view_has_nocase, words);
+}
+
 /* At most MARKS_PER_EVENT. */
 static void add_event(struct marks *marks, const struct wo_job *job, const struct wo_event *event) {
+  static const char *const ends[] = {"Killed", "Terminated"};
   const enum wo_class class = wo_kind_class(event->kind);
   if (event->is_quoted) return;
   if (event->kind == WO_KIND_RECOVERY) add(marks, job, event, RECOVERED, ANY_RANK);
-  if (event->kind == WO_KIND_SUCCESS) add(marks, job, event, SUCCEEDED, ANY_RANK);
+  if (event->kind == WO_KIND_SUCCESS && is_of_work(event)) add(marks, job, event, SUCCEEDED, ANY_RANK);
+  if (event->kind == WO_KIND_SUCCESS) add(marks, job, event, SAID_GOOD, ANY_RANK);
+  if (event->kind == WO_KIND_PROGRESS) add(marks, job, event, STEPPED, ANY_RANK);
   if (class == WO_CLASS_EXIT || class == WO_CLASS_ENDING || event->kind == WO_KIND_ELASTIC)
     add(marks, job, event, ENDED_BADLY, ANY_RANK);
   if (class == WO_CLASS_EXIT || event->kind == WO_KIND_ELASTIC) add(marks, job, event, EXITED_BADLY, ANY_RANK);
   if (event->kind == WO_KIND_TASK_EXIT) {
     if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) > 0) add(marks, job, event, EXITED_ITSELF, ANY_RANK);
-    if (wo_event_text(event, WO_FIELD_SIGNAL).len > 0) add(marks, job, event, WAS_ENDED, ANY_RANK);
+    if (WO_VIEW_ANY(wo_event_text(event, WO_FIELD_SIGNAL), wo_view_is, ends)) add(marks, job, event, WAS_ENDED, ANY_RANK);
   }
   if (event->kind == WO_KIND_TRACEBACK && (is_cut(event) || wo_story_is_echo(event)))
     add(marks, job, event, ENDED_UNNAMED, ANY_RANK);
@@ -121,7 +136,7 @@ static enum wo_status make_marks(const struct wo_job *job, struct marks *marks) 
     const bool is_life = event->kind == WO_KIND_LIFE;
     if ((event->kind != WO_KIND_PROGRESS && !is_life) || event->of == WO_EVENT_NONE) continue;
     if (job->story.run_of[event->id] != job->story.run_of[event->of]) continue;
-    marks->items[marks->count++] = (struct mark){0, 0, is_life ? LIVED : PROGRESSED, event->of, (uint64_t)event->id};
+    marks->items[marks->count++] = (struct mark){0, 0, is_life ? LIVED : PROGRESSED, event->of, (uint64_t)event->id, event->id};
   }
   qsort(marks->items, marks->count, sizeof *marks->items, compare_marks);
   return WO_OK;
@@ -134,16 +149,20 @@ static size_t find_mark(const struct marks *marks, const struct mark *wanted) {
   return low;
 }
 
+/* Whether both marks are of one sort, in one run. */
+static bool is_alike(const struct mark *a, const struct mark *b) {
+  return a->file == b->file && a->run == b->run && a->aspect == b->aspect && a->rank == b->rank;
+}
+
 /* The line of the next such event of the failure's run, or 0. */
 static uint64_t next_line(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure, enum aspect aspect,
                           int32_t rank) {
   const int32_t run = job->story.run_of[failure->id];
-  const struct mark wanted = {failure->span.file, run, aspect, rank, failure->span.line + 1};
+  const struct mark wanted = {failure->span.file, run, aspect, rank, failure->span.line + 1, 0};
   const size_t at = find_mark(marks, &wanted);
   if (at == marks->count) return 0;
   const struct mark *const next = &marks->items[at];
-  const bool is_same = next->file == wanted.file && next->run == run && next->aspect == aspect && next->rank == rank;
-  return is_same ? next->place : 0;
+  return is_alike(next, &wanted) ? next->place : 0;
 }
 
 /* Whether such an event follows by the failure's rank. Lines without a rank may be from any. */
@@ -158,7 +177,7 @@ static bool follows(const struct marks *marks, const struct wo_job *job, const s
 static bool steps_went_on(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
   double before = -1;
   double total = -1;
-  const struct mark first = {0, 0, PROGRESSED, failure->id, 0};
+  const struct mark first = {0, 0, PROGRESSED, failure->id, 0, 0};
   for (size_t i = find_mark(marks, &first); i < marks->count; i++) {
     const struct mark *const mark = &marks->items[i];
     if (mark->aspect != PROGRESSED || mark->rank != failure->id || mark->file != 0 || mark->run != 0) break;
@@ -173,6 +192,39 @@ static bool steps_went_on(const struct marks *marks, const struct wo_job *job, c
     }
   }
   return false;
+}
+
+static double step_of(const struct wo_event *progress) {
+  return wo_event_number(progress, WO_FIELD_STEP, -1);
+}
+
+static bool count_alike(const struct wo_event *a, const struct wo_event *b) {
+  return wo_view_equal(wo_event_text(a, WO_FIELD_NAME), wo_event_text(b, WO_FIELD_NAME)) &&
+         wo_event_number(a, WO_FIELD_STEP_TOTAL, -1) == wo_event_number(b, WO_FIELD_STEP_TOTAL, -1);
+}
+
+/* Compares the last step that is known before the failure with the last one of its run: only the first failures of a log have
+ * their surroundings looked at. */
+static bool steps_reached_further(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  const int32_t run = job->story.run_of[failure->id];
+  const struct mark after = {failure->span.file, run, STEPPED, ANY_RANK, failure->span.line + 1, 0};
+  const struct mark end = {failure->span.file, run, STEPPED, ANY_RANK, UINT64_MAX, 0};
+  const size_t at = find_mark(marks, &after), last = find_mark(marks, &end);
+  if (at == 0 || last <= at || !is_alike(&marks->items[at - 1], &after)) return false;
+  const struct wo_event *const before = &job->events.items[marks->items[at - 1].event];
+  const struct wo_event *const reached = &job->events.items[marks->items[last - 1].event];
+  return step_of(before) >= 0 && count_alike(before, reached) && step_of(reached) >= step_of(before) + PROGRESS_STEPS;
+}
+
+/* Whether several steps are known after the failure, and none before it: it is from the start of the program. */
+static bool has_steps_after(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  const int32_t run = job->story.run_of[failure->id];
+  const struct mark after = {failure->span.file, run, STEPPED, ANY_RANK, failure->span.line + 1, 0};
+  const struct mark end = {failure->span.file, run, STEPPED, ANY_RANK, UINT64_MAX, 0};
+  const size_t at = find_mark(marks, &after), last = find_mark(marks, &end);
+  if (last <= at || (at > 0 && is_alike(&marks->items[at - 1], &after))) return false;
+  const struct wo_event *const first = &job->events.items[marks->items[at].event];
+  return step_of(&job->events.items[marks->items[last - 1].event]) >= step_of(first) + PROGRESS_STEPS;
 }
 
 /* Whether srun ended the other tasks because one had ended by itself. Without ranks, steps after the failure may come from those
@@ -195,7 +247,7 @@ static bool has_died_recovering(const struct marks *marks, const struct wo_job *
 /* Whether the process that failed went on by itself: its label has its number, and steps follow under the same label. */
 static bool is_process_alive(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
   if (!wo_view_has(wo_view_sub(failure->text, 0, LABEL_BYTES), "pid=")) return false;
-  const struct mark first = {0, 0, PROGRESSED, failure->id, 0};
+  const struct mark first = {0, 0, PROGRESSED, failure->id, 0, 0};
   for (size_t i = find_mark(marks, &first); i < marks->count; i++) {
     const struct mark *const mark = &marks->items[i];
     if (mark->aspect != PROGRESSED || mark->rank != failure->id || mark->file != 0 || mark->run != 0) return false;
@@ -219,7 +271,7 @@ static bool is_survived(const struct marks *marks, struct wo_job *job, const str
 
 /* The line at which the program is known to have gone on, or 0. */
 static uint64_t line_of_life(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
-  const struct mark wanted = {0, 0, LIVED, failure->id, 0};
+  const struct mark wanted = {0, 0, LIVED, failure->id, 0, 0};
   const size_t at = find_mark(marks, &wanted);
   if (at == marks->count || marks->items[at].aspect != LIVED || marks->items[at].rank != failure->id) return 0;
   return job->events.items[marks->items[at].place].span.line;
@@ -235,24 +287,50 @@ static bool has_worked_on(const struct marks *marks, const struct wo_job *job, c
   return exit == 0 || other > life || next_line(marks, job, failure, RAN_OUT, ANY_RANK) > life;
 }
 
+/* The next exception of the same rank that is one of its own, no part of a chain; NULL without one. */
+static const struct wo_event *next_failure(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  const int32_t run = job->story.run_of[failure->id];
+  const struct mark wanted = {failure->span.file, run, FAILED_OTHERWISE, failure->rank, failure->span.line + 1, 0};
+  const size_t at = find_mark(marks, &wanted);
+  return at < marks->count && is_alike(&marks->items[at], &wanted) ? &job->events.items[marks->items[at].event] : NULL;
+}
+
+static bool is_same_exception(const struct wo_event *a, const struct wo_event *b) {
+  return wo_view_equal(wo_event_text(a, WO_FIELD_MESSAGE), wo_event_text(b, WO_FIELD_MESSAGE)) &&
+         wo_view_equal(wo_event_text(a, WO_FIELD_EXCEPTION), wo_event_text(b, WO_FIELD_EXCEPTION));
+}
+
+/* Whether a process that had caught this exception died of another one: it was alive in between. One that is raised again is the
+ * same. Without ranks, several processes may be writing. */
+static bool has_died_later(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
+  const struct wo_event *const next = next_failure(marks, job, failure);
+  if (!next || wo_event_field(failure, WO_FIELD_IS_BARE) || is_same_exception(failure, next)) return false;
+  const bool is_one = failure->rank != WO_RANK_UNKNOWN || next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK) == 0;
+  return is_one && wo__is_uncaught(job, next) && !wo__is_started_apart(failure);
+}
+
 /* A failure other than of memory. An exception that nothing caught ended its process: what a script says later, and lines of
  * others, prove nothing. */
 static bool is_error_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
   if (is_process_alive(marks, job, failure)) return true;
   if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
+  if (failure->kind == WO_KIND_TRACEBACK && wo__is_import(failure) && has_steps_after(marks, job, failure)) return true;
   if (failure->kind != WO_KIND_TRACEBACK || wo__is_uncaught(job, failure)) return false;
+  if (steps_reached_further(marks, job, failure) || has_died_later(marks, job, failure)) return true;
   if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);
   if (next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) == 0 && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0)
     return true;
   return has_worked_on(marks, job, failure);
 }
 
-/* Peers and children also go at a good end. */
+/* Peers and children also go at a good end. What a launcher does with its processes says so little that any word of success
+ * weighs more. */
 static bool is_end_good(const struct marks *marks, const struct wo_job *job, const struct wo_event *consequence) {
+  const enum aspect good = wo__is_reaction(consequence) ? SAID_GOOD : SUCCEEDED;
   struct wo_event start = *consequence;
   start.span.line = 0;
-  return next_line(marks, job, &start, SUCCEEDED, ANY_RANK) > 0 || steps_went_on(marks, job, consequence);
+  return next_line(marks, job, &start, good, ANY_RANK) > 0 || steps_went_on(marks, job, consequence);
 }
 
 enum wo_status wo__survivors_find(struct wo_job *job, bool *is_open) {

@@ -55,6 +55,11 @@ static struct wo_view outermost(const struct wo_event *traceback) {
   return wo_view_cut(&rest, ';');
 }
 
+struct wo_view wo__script_of(const struct wo_event *traceback) {
+  struct wo_view frame = outermost(traceback);
+  return wo_view_cut(&frame, '|');
+}
+
 /* Python prints what nothing caught from the module that was started down; a handler sees the frames below itself only. Loggers
  * print what was caught. */
 bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event) {
@@ -64,6 +69,11 @@ bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event) {
   if (!traceback) return false;
   const struct wo_event *const last = last_of_chain(job, traceback);
   return last->severity == WO_SEVERITY_NONE && WO_VIEW_ANY(outermost(last), wo_view_has, starts);
+}
+
+bool wo__is_started_apart(const struct wo_event *traceback) {
+  static const char *const starts[] = {"|_bootstrap", "|spawn_main|", "|_wrap|", "|run|", "|worker|"};
+  return WO_VIEW_ANY(outermost(traceback), wo_view_has, starts);
 }
 
 bool wo__is_import(const struct wo_event *traceback) {
