@@ -20,6 +20,7 @@ static bool is_wrong_address(const struct wo_event *event) {
 }
 
 enum wo_outcome wo__outcome_of(const struct wo_event *event) {
+  if (wo__is_consequence(event)) return wo__outcome_of_consequence(event);
   static const enum wo_outcome of_kinds[WO_KIND_COUNT_] = {
       [WO_KIND_TIME_LIMIT] = WO_OUTCOME_TIME_LIMIT, [WO_KIND_CANCELLED] = WO_OUTCOME_CANCELLED,
       [WO_KIND_PREEMPTED] = WO_OUTCOME_PREEMPTED,   [WO_KIND_NODE_FAIL] = WO_OUTCOME_NODE_FAIL,
@@ -43,16 +44,20 @@ static bool is_weak_kill(const struct wo_event *event) {
   return event->kind == WO_KIND_HOST_OOM && (is_sigkill || wo_event_field(event, WO_FIELD_EXIT_CODE));
 }
 
-bool wo_story_is_suspicion(const struct wo_event *event) {
-  return wo_event_field(event, WO_FIELD_IS_SUSPECTED) != NULL;
+/* Whether the logger that wrote the line calls it no failure. A lost peer is often only a warning: others end the program. A
+ * launcher that was stopped by a signal may say it in any tone. */
+static bool is_mild(const struct wo_event *event) {
+  if (event->kind == WO_KIND_SECONDARY && wo_event_field(event, WO_FIELD_SIGNAL)) return false;
+  const enum wo_severity least = wo__is_consequence(event) ? WO_SEVERITY_ERROR : WO_SEVERITY_WARNING;
+  return event->severity != WO_SEVERITY_NONE && event->severity < least && wo_kind_class(event->kind) != WO_CLASS_ENDING;
 }
 
 /* A job never dies of an event that belongs to another one (`of`), such as progress around a failure. */
 static bool is_candidate(const struct wo_event *event) {
-  if (event->is_quoted || event->of != WO_EVENT_NONE || wo_story_is_suspicion(event)) return false;
-  if (event->kind == WO_KIND_TRACEBACK) return !wo_story_is_echo(event);
+  if (event->is_quoted || event->of != WO_EVENT_NONE) return false;
+  if (wo__is_consequence(event)) return !is_mild(event) || wo__is_reaction(event);
   if (event->kind == WO_KIND_UNKNOWN_FAILURE) return true;
-  return wo__outcome_of(event) != WO_OUTCOME_UNKNOWN;
+  return !wo_story_is_suspicion(event) && !is_mild(event) && wo__outcome_of(event) != WO_OUTCOME_UNKNOWN;
 }
 
 /* Kinds that say more than the traceback around them. */
@@ -62,13 +67,16 @@ static bool is_specific(const struct wo_event *event) {
          event->kind == WO_KIND_DISK;
 }
 
-/* A traceback or error that only frames a more specific message belongs to it. */
+/* A traceback or error that only frames a more specific message belongs to it; steps between the two show that it does not. */
 static bool is_frame(const struct wo_job *job, const struct wo_event *event) {
+  const bool is_echo = wo__is_consequence(event);
   if (event->kind != WO_KIND_TRACEBACK && event->kind != WO_KIND_PROGRAM_ERROR) return false;
   const size_t first = (size_t)event->id;
   for (size_t i = first; i < job->events.count && i - first <= WO__TRACEBACK_EVENTS; i++) {
     const struct wo_event *other = &job->events.items[i];
-    if (!is_specific(other) || other->is_quoted) continue;
+    if (other->kind == WO_KIND_PROGRESS && other->of == event->id && other->span.line > event->span.line) return false;
+    const bool is_better = is_specific(other) || (is_echo && other->kind == WO_KIND_SECONDARY && !wo__is_reaction(other));
+    if (!is_better || other->is_quoted) continue;
     if (other->span.file != event->span.file || other->rank != event->rank) continue;
     if (other->span.line >= event->span.line && other->span.line - event->span.line <= WO__TRACEBACK_LINES) return true;
   }
@@ -100,7 +108,7 @@ void wo__set_explained_aside(struct wo_job *job) {
   }
 }
 
-/* Whether a process was killed, or died of a fault: that says more than a line which no pattern knows. */
+/* Whether a process was killed, or died of a fault: its peers fail for that, not it for them. */
 static bool is_crash(const struct wo_event *event) {
   static const char *const signals[] = {"Killed", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point", "9",
                                         "11"};
@@ -117,6 +125,7 @@ enum wo__claim wo__claim_of(const struct wo_event *event) {
   static const enum wo__claim of_classes[WO_CLASS_CONTEXT + 1] = {
       [WO_CLASS_GPU_MEMORY] = WO__CLAIM_MEMORY, [WO_CLASS_HOST_MEMORY] = WO__CLAIM_MEMORY, [WO_CLASS_ENDING] = WO__CLAIM_ENDING,
       [WO_CLASS_HARDWARE] = WO__CLAIM_ENDING,   [WO_CLASS_PROGRAM] = WO__CLAIM_PROGRAM,    [WO_CLASS_EXIT] = WO__CLAIM_EXIT};
+  if (wo__is_consequence(event)) return wo__is_reaction(event) ? WO__CLAIM_REACTION : WO__CLAIM_SECONDARY;
   if (is_weak_kill(event)) return WO__CLAIM_PROGRAM;
   if (event->kind == WO_KIND_UNKNOWN_FAILURE) return WO__CLAIM_UNKNOWN;
   if (is_crash(event)) return WO__CLAIM_CRASH;
@@ -158,7 +167,8 @@ static void drop_outlived(struct wo_job *job, bool *is_open) {
 }
 
 enum wo_status wo__claims_open(struct wo_job *job, bool *is_open) {
-  wo_each_event (event, &job->events) is_open[event->id] = is_candidate(event) && !is_frame(job, event);
+  wo_each_event (event, &job->events)
+    is_open[event->id] = is_candidate(event) && !is_frame(job, event) && !wo__is_wrapper(job, event);
   if (wo__survivors_find(job, is_open) != WO_OK) return WO_E_NOMEM;
   drop_explained_kills(job, is_open);
   drop_outlived(job, is_open);

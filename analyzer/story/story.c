@@ -13,8 +13,7 @@
 static void assign_roles(struct wo_job *job, const bool *is_open, const struct wo_event *failure) {
   struct wo_story *story = &job->story;
   wo_each_event (event, &job->events) {
-    const bool is_echo =
-        wo_kind_class(event->kind) == WO_CLASS_CONSEQUENCE || (event->kind == WO_KIND_TRACEBACK && wo_story_is_echo(event));
+    const bool is_echo = wo__is_consequence(event);
     if (event->is_quoted) continue;
     if (!wo__is_current(job, event)) {
       if (is_echo || is_open[event->id] || story->roles[event->id] != WO_ROLE_NONE) story->roles[event->id] = WO_ROLE_EARLIER;
@@ -86,6 +85,7 @@ enum wo_status wo_story_tell(struct wo_job *job) {
   wo__set_prose_aside(job);
   wo__set_explained_aside(job);
   wo__set_wordless_aside(job);
+  wo__set_caught_chains_aside(job);
   if (wo__sort_files(job) != WO_OK || wo__file_hosts_find(job) != WO_OK) return WO_E_NOMEM;
   if (wo_timeline_make(job, &story->timeline) != WO_OK || wo__runs_find(job) != WO_OK) return WO_E_NOMEM;
   if (wo__claims_open(job, is_open) != WO_OK) return WO_E_NOMEM;

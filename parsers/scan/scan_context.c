@@ -6,7 +6,7 @@
 #include "parsers/scan/candidate.h"
 #include "parsers/scan/scan_internal.h"
 
-/* Lines after a memory failure that are looked at for progress. */
+/* Lines after a failure that are looked at for progress. */
 #define AFTERMATH_LINES 400
 
 /* Tries patterns in order on one line until one matches, and adds its event. */
@@ -35,16 +35,31 @@ static void find_progress_before(struct wo_scan *scan, const struct wo_line *lin
   scan->clean = clean;
 }
 
-/* Watches for progress after a failure. */
+/* Lines of life that show that a program went on. */
+#define LIFE_LINES 5
+
+/* Watches for progress after a failure, and for other signs that the program lives. */
 struct aftermath {
   int found; /* lines of progress */
+  int alive; /* lines of life */
   wo_event_id failure;
 };
+
+/* The last of so many lines is the evidence. */
+static void count_life(struct wo_open *open) {
+  struct aftermath *const own = open->state;
+  const struct wo_event *const failure = wo_event_get(open->store, own->failure);
+  if (own->alive == LIFE_LINES || !failure || !wo__scan_is_life(open->line, failure->stamp)) return;
+  if (++own->alive < LIFE_LINES) return;
+  struct wo_event *const life = wo_open_add(open, WO_KIND_LIFE, open->line->text);
+  if (life) life->of = own->failure;
+}
 
 static enum wo_more feed_aftermath(struct wo_open *open) {
   struct aftermath *const own = open->state;
   struct wo_scan *const scan = open->scan;
   if (open->lines > AFTERMATH_LINES) return WO_MORE_NO_UNREAD;
+  count_life(open);
   if (own->found < 3) {
     struct wo_candidate candidate = wo__candidate_of(open->line);
     own->found += match_first(scan, scan->before, &candidate, own->failure);
@@ -55,19 +70,13 @@ static enum wo_more feed_aftermath(struct wo_open *open) {
 const struct wo_format wo__format_aftermath = {
     .name = "aftermath", .state_bytes = sizeof(struct aftermath), .feed = feed_aftermath};
 
-static bool is_memory(const struct wo_event *event) {
-  const enum wo_class class = wo_kind_class(event->kind);
-  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
-}
-
-/* Progress after a failure shows whether the job survived it. Only memory failures need this: an exception that was caught leaves
- * no other trace. */
+/* Progress after a failure shows whether the job survived it. Exceptions leave room for the memory failures among them. */
 static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
   if (scan->context_count >= WO_SCAN_CONTEXT_MAX || scan->before.count == 0) return;
   scan->context_count++;
   find_progress_before(scan, line, failure);
-  const struct wo_event *event = wo_event_get(scan->store, failure);
-  if (!is_memory(event) || scan->is_at_end) return;
+  const bool is_memory = wo_event_get(scan->store, failure)->kind != WO_KIND_TRACEBACK;
+  if (scan->is_at_end || (!is_memory && scan->open_count >= WO_LIMIT_OPEN_READERS / 2)) return;
   const struct wo_open *const open = wo__scan_open(scan, &wo__format_aftermath, NULL, line);
   ((struct aftermath *)open->state)->failure = failure;
 }
