@@ -1,6 +1,8 @@
 /* Divides the card of a memory failure, and asks of each part whether it decides. */
 #include "analyzer/card/division.h"
 
+#include "parsers/base/units.h"
+
 /* Shares of the need (tensors and request) that must be left free after the request for a job that would fit. While weights are
  * loaded nobody knows how much is still to come: as much again. In the first steps activations and optimizer states are still to
  * come: a quarter. After whole steps the peak is known but for varying inputs: a tenth. */
@@ -8,9 +10,10 @@
 #define ALLOWANCE_UNKNOWN 0.25
 #define ALLOWANCE_STEPPING 0.10
 
-/* Idle memory that the best packing leaves all the same, as a share of what tensors hold: requests are rounded up to 2 MiB, and
- * the last part of a segment stays. */
+/* Idle memory that the best packing leaves all the same: requests are rounded up to 2 MiB, and the last part of a segment stays.
+ * A share of what tensors hold, and at least five segments of 20 MiB that are partly in use. */
 #define IDLE_RESIDUE 0.02
+#define IDLE_RESIDUE_LEAST (0.1 * WO_GIB)
 
 /* Idle memory decides when, after the request, it could serve another one as large, or this share of the need. */
 #define IDLE_ALLOWANCE 0.10
@@ -45,6 +48,11 @@ static struct wo_interval scaled(struct wo_interval value, double factor) {
   return (struct wo_interval){value.lo * factor, value.mid * factor, value.hi * factor};
 }
 
+/* Whether the limit is that of the process, not of a card (MPS): what it holds outside the pool then belongs to the same work. */
+static bool is_of_process(const struct wo_card *card) {
+  return !card->capacity.is_known && card->allowed.is_known && card->process.is_known;
+}
+
 /* The pool of a framework that dumps it is the whole that its requests come from: what its tensors do not use is idle. A cap
  * stands in for the card where no capacity is printed. */
 static void read_parts(const struct wo_card *card, struct wo_division *division) {
@@ -59,8 +67,8 @@ static void read_parts(const struct wo_card *card, struct wo_division *division)
   parts[WO_HOLDER_NON_PYTORCH] = is_pool ? none : card->non_pytorch;
   parts[WO_HOLDER_OTHER_PROCESSES] = is_pool ? none : card->other;
   division->need = wo_figure_plus(card->allocated, card->tried);
-  /* Where the pool's own figures are missing, the process stands for its tensors. */
-  if (!division->need.is_known) division->need = wo_figure_plus(card->process, card->tried);
+  /* The process stands for its tensors where the pool's own figures are missing. */
+  if (!division->need.is_known || is_of_process(card)) division->need = wo_figure_plus(card->process, card->tried);
 }
 
 /* What is left of the whole when every known part is taken off. Where others are only what a usual context leaves, the context is
@@ -80,13 +88,19 @@ static double allowance_of(enum wo_progress progress) {
   return progress == WO_PROGRESS_STEPPING ? ALLOWANCE_STEPPING : ALLOWANCE_UNKNOWN;
 }
 
+static double middle(const struct wo_division *division, enum wo_holder part) {
+  return division->parts[part].is_known ? division->parts[part].value.mid : 0;
+}
+
 /* The bytes of a part that the request could really use: not the context that every process needs, nor the gaps that the best
  * packing leaves. */
 static struct wo_interval usable(const struct wo_division *division, enum wo_holder part) {
   const struct wo_figure held = division->parts[part];
   struct wo_figure kept = {true, {0, 0, 0}};
-  if (part == WO_HOLDER_IDLE && division->parts[WO_HOLDER_TENSORS].is_known)
-    kept.value = scaled(division->parts[WO_HOLDER_TENSORS].value, IDLE_RESIDUE);
+  if (part == WO_HOLDER_IDLE) {
+    const double share = IDLE_RESIDUE * middle(division, WO_HOLDER_TENSORS);
+    kept.value = wo_interval_exact(share > IDLE_RESIDUE_LEAST ? share : IDLE_RESIDUE_LEAST);
+  }
   if (part == WO_HOLDER_NON_PYTORCH) kept.value = wo_card_context(division->total);
   return wo_figure_minus(held, kept).value;
 }
@@ -113,10 +127,6 @@ static void ask_part(struct wo_division *division, enum wo_holder part) {
   division->would_fit[part] = division->would_serve[part] == WO_TRUE ? leaves : division->would_serve[part];
 }
 
-static double middle(const struct wo_division *division, enum wo_holder part) {
-  return division->parts[part].is_known ? division->parts[part].value.mid : 0;
-}
-
 /* The largest part without which the job would have fitted; else the request or the tensors, where they explain the full card. */
 static struct wo_view find_dominant(const struct wo_division *division) {
   static const enum wo_holder candidates[] = {WO_HOLDER_OTHER_PROCESSES, WO_HOLDER_NON_PYTORCH, WO_HOLDER_IDLE};
@@ -138,5 +148,6 @@ void wo_division_make(const struct wo_card *card, enum wo_progress progress, str
   read_parts(card, ret_division);
   read_unknown(card, ret_division);
   for (size_t i = 0; i < WO_HOLDER_COUNT_; i++) ask_part(ret_division, (enum wo_holder)i);
+  if (is_of_process(card)) ret_division->would_fit[WO_HOLDER_NON_PYTORCH] = WO_UNDECIDED;
   ret_division->dominant = find_dominant(ret_division);
 }

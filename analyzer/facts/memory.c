@@ -2,10 +2,15 @@
  * and what decided (analyzer/card). */
 #include "analyzer/card/division.h"
 #include "analyzer/facts/facts_internal.h"
+#include "analyzer/facts/monitors.h"
 
 /* Steps, or epochs, after which the peak of a step is known. */
 #define FIRST_STEPS 3
 #define WHOLE_EPOCHS 1
+
+/* Shares of a card in use above which it is full, and below which it is empty. */
+#define SHOWN_FULL 0.9
+#define SHOWN_EMPTY 0.1
 
 /* "0.00 GiB" is at least nothing. */
 static void set_size(struct wo_facts *facts, const char *name, const struct wo_event *event, enum wo_field_id id) {
@@ -133,10 +138,103 @@ static void read_summary(struct wo_facts *facts) {
   wo__set_field(facts, "summary.retries", last, WO_FIELD_RETRY_COUNT);
 }
 
+/* ---- Beside the message ---- */
+
+/* Adds a buffer of the card to the sum; buffers of other cards do not count where the failure names its card. */
+static void add_buffer(struct wo_figure *sum, const struct wo_event *event, double gpu) {
+  const struct wo_figure bytes = wo_figure_size_of(event, WO_FIELD_USED_BYTES);
+  if (!bytes.is_known || (gpu >= 0 && wo_event_number(event, WO_FIELD_GPU, gpu) != gpu)) return;
+  *sum = sum->is_known ? wo_figure_plus(*sum, bytes) : bytes;
+}
+
+/* An engine's account of its memory: the last word on each part. */
+static void read_account(struct wo_facts *facts, const struct wo_event *event) {
+  wo__set_field(facts, "engine.weights", event, WO_FIELD_USED_BYTES);
+  wo__set_field(facts, "engine.non_torch", event, WO_FIELD_NON_TORCH_BYTES);
+  wo__set_field(facts, "engine.activation_peak", event, WO_FIELD_ACTIVATION_BYTES);
+  wo__set_field(facts, "engine.kv_cache", event, WO_FIELD_AVAILABLE_BYTES);
+}
+
+/* The index of the card that failed, as the process sees it; negative where no line names it. */
+static double gpu_of(const struct wo_facts *facts) {
+  const struct wo_value gpu = wo__facts_value(facts, WO_VIEW("oom.gpu"));
+  return gpu.is_known ? gpu.number.mid : -1;
+}
+
+/* What programs print of their card besides a failure. Only lines above the failure count. */
+static void read_prints(struct wo_facts *facts, const struct wo_event *failure) {
+  const double gpu = gpu_of(facts);
+  struct wo_figure held = {.is_known = false};
+  wo_each_event (event, &facts->job->events) {
+    if (event->kind != WO_KIND_MEMORY_USE || event->is_quoted || !wo__is_of_this_end(facts->job, event)) continue;
+    if (event->span.file == failure->span.file && event->span.line > failure->span.line) continue;
+    if (event->mark == WO_MARK_ENGINE) read_account(facts, event);
+    if (event->mark == WO_MARK_ENGINE_BUFFER) add_buffer(&held, event, gpu);
+    if (event->mark != WO_MARK_DEVICE_START || (gpu >= 0 && wo_event_number(event, WO_FIELD_GPU, gpu) != gpu)) continue;
+    wo__set_field(facts, "start.free", event, WO_FIELD_FREE_BYTES);
+    wo__set_field(facts, "start.total", event, WO_FIELD_CAPACITY_BYTES);
+  }
+  wo__set_figure(facts, "engine.held", held, failure->id);
+}
+
+/* The number that a monitor gives the card: the process may see only some of the cards. Negative where that cannot be told. */
+static double shown_index(const struct wo_facts *facts) {
+  const double gpu = gpu_of(facts);
+  const double wanted = gpu < 0 ? 0 : gpu;
+  struct wo_view visible = wo__facts_value(facts, WO_VIEW("config.visible_devices")).text;
+  if (visible.len == 0) return wanted;
+  for (double at = 0; visible.len > 0; at++) {
+    struct wo_view word = wo_view_trim(wo_view_cut(&visible, ','));
+    uint64_t number = 0;
+    if (wo_number_u64(&word, 1024, &number) != WO_OK || word.len > 0) return -1;
+    if (at == wanted) return (double)number;
+  }
+  return -1;
+}
+
+static bool is_shown(const struct wo_card_trace *row) {
+  return row->samples == 1 && row->fb_last_bytes.is_known && row->capacity_bytes.is_known && row->capacity_bytes.value.mid > 0;
+}
+
+/* The file whose table counts: that of the failure, else the first with one. Negative without any. */
+static int64_t shown_file(const struct wo_facts *facts, const struct wo_event *failure) {
+  int64_t first = -1;
+  for (size_t i = facts->monitor_count; i-- > 0;) {
+    if (!is_shown(&facts->monitors[i])) continue;
+    if (facts->monitors[i].file == failure->span.file) return failure->span.file;
+    first = facts->monitors[i].file;
+  }
+  return first;
+}
+
+/* A table that a monitor printed once: the card of the failure in it, and how full all cards are. */
+static void read_shown(struct wo_facts *facts, const struct wo_event *failure) {
+  const int64_t file = shown_file(facts, failure);
+  const double index = shown_index(facts);
+  double cards = 0, full = 0, empty = 0;
+  for (size_t i = 0; i < facts->monitor_count; i++) {
+    const struct wo_card_trace *const row = &facts->monitors[i];
+    if (row->file != file || !is_shown(row)) continue;
+    const double share = row->fb_last_bytes.value.mid / row->capacity_bytes.value.mid;
+    cards++;
+    full += share > SHOWN_FULL;
+    empty += share < SHOWN_EMPTY;
+    if (row->gpu != index) continue;
+    wo__set_figure(facts, "shown.used", row->fb_last_bytes, row->evidence);
+    wo__set_figure(facts, "shown.total", row->capacity_bytes, row->evidence);
+  }
+  if (cards == 0) return;
+  wo__set_number(facts, "shown.cards", cards, failure->id);
+  wo__set_number(facts, "shown.full_cards", full, failure->id);
+  wo__set_number(facts, "shown.empty_cards", empty, failure->id);
+}
+
 void wo__facts_memory(struct wo_facts *facts) {
   const struct wo_event *event = wo__failure_of(facts);
   read_summary(facts);
   if (!event || wo_kind_class(event->kind) != WO_CLASS_GPU_MEMORY) return;
+  read_prints(facts, event);
+  read_shown(facts, event);
   struct wo_card card;
   wo_card_read(event, &card);
   set_card(facts, &card, event->id);

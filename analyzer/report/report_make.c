@@ -84,7 +84,8 @@ static void add_outsiders(const struct wo_diagnosis *diagnosis, struct wo_report
 
 /* Nothing is drawn without the card's capacity. */
 static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
-  const struct wo_value capacity = wo_diagnosis_fact(diagnosis, "oom.capacity");
+  struct wo_value capacity = wo_diagnosis_fact(diagnosis, "oom.capacity");
+  if (!capacity.is_known) capacity = wo_diagnosis_fact(diagnosis, "part.total"); /* the limit of the process */
   if (!capacity.is_known) return;
   struct wo_report_memory *memory = &report->memory;
   report->has_memory = true;
