@@ -2,6 +2,7 @@
 #ifndef WO_FACTS_H
 #define WO_FACTS_H
 
+#include "analyzer/card/figure.h"
 #include "analyzer/story/job.h"
 #include "rules/language/expr.h"
 
@@ -23,15 +24,6 @@ struct wo_setting {
   size_t other_count;
   bool has_conflict;
 };
-
-/* A figure with its interval, or unknown. */
-struct wo_figure {
-  bool is_known;
-  struct wo_interval value;
-};
-
-/* A number field with the interval of its printed digits; unknown without the field. */
-struct wo_figure wo_figure_of(const struct wo_event *event, enum wo_field_id id);
 
 /* Whether an event was neither quoted, survived, suspected nor of an earlier run: "count.<kind>" counts these. */
 bool wo_facts_is_counted(const struct wo_job *job, const struct wo_event *event);
