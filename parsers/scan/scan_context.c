@@ -8,6 +8,9 @@
 /* Lines after a memory failure that are looked at for progress. */
 #define AFTERMATH_LINES 400
 
+/* Lines before a failure that are looked at for progress and for the words of a stage. */
+#define BEFORE_LINES 200
+
 /* Lines at the end of the input that are looked at for words of success. */
 #define TAIL_LINES 40
 
@@ -89,13 +92,21 @@ static bool has_literal(const struct wo_pattern *pattern, const struct candidate
   return pattern->literal_count == 0;
 }
 
+/* Words of a stage and progress are found independently of each other: a bar of the evaluation is both. */
+enum wanted { WANT_PROGRESS, WANT_STAGE };
+
+static bool is_wanted(const struct wo_pattern *pattern, enum wanted wanted) {
+  return (pattern->kind == WO_KIND_STAGE) == (wanted == WANT_STAGE);
+}
+
 /* Tries patterns in order on one line until one matches. */
-static bool match_first(struct wo_scan *scan, struct wo_places places, struct candidate *candidate, wo_event_id of) {
+static bool match_first(struct wo_scan *scan, struct wo_places places, enum wanted wanted, struct candidate *candidate,
+                        wo_event_id of) {
   struct around_context context = {.scan = scan, .of = of};
   wo_pattern_begin_line(scan->set, candidate->raw.len);
   for (size_t i = 0; i < places.count && !context.is_found; i++) {
     const struct wo_pattern *const pattern = wo_pattern_at(scan->set, places.items[i]);
-    if (!has_literal(pattern, candidate)) continue;
+    if (!is_wanted(pattern, wanted) || !has_literal(pattern, candidate)) continue;
     context.line = line_of(scan, candidate);
     wo_pattern_match(scan->set, places.items[i], context.line->full, on_around, &context);
     wo__scan_note_limits(scan, pattern, context.line->number);
@@ -103,21 +114,29 @@ static bool match_first(struct wo_scan *scan, struct wo_places places, struct ca
   return context.is_found;
 }
 
+/* Looks at a line before a failure; true for progress. The program went on after a stage that is farther away, so the walk ends
+ * with that. */
+static bool look_at(struct wo_scan *scan, struct candidate *candidate, wo_event_id failure, bool *has_stage) {
+  if (!*has_stage) *has_stage = match_first(scan, scan->before, WANT_STAGE, candidate, failure);
+  return match_first(scan, scan->before, WANT_PROGRESS, candidate, failure);
+}
+
 /* The scanner's own buffer for clean text still holds the failing line, so the walk has a buffer of its own. */
-static void find_progress_before(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
+static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
   struct wo_backwards walk = wo__scan_walk_back(scan, scan->line_start, line->number);
   struct wo_view raw;
   uint64_t offset = 0;
+  bool has_stage = false;
   /* The failing line itself may carry the bar that the message was glued to. */
   const bool is_own = wo_event_get(scan->store, failure)->span.line == line->number;
   struct candidate own = candidate_of(line);
-  if (is_own && match_first(scan, scan->before, &own, failure)) return;
+  if (is_own && look_at(scan, &own, failure, &has_stage)) return;
   char *const clean = scan->clean;
   char buf[WO_SCAN_AROUND_BYTES];
   scan->clean = buf;
-  for (int lines = 0; lines < 200 && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
+  for (int lines = 0; lines < BEFORE_LINES && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
     struct candidate before = candidate_at(raw, walk.number, offset);
-    if (match_first(scan, scan->before, &before, failure)) break;
+    if (look_at(scan, &before, failure, &has_stage)) break;
   }
   scan->clean = clean;
 }
@@ -134,7 +153,7 @@ static enum wo_more feed_aftermath(struct wo_open *open) {
   if (open->lines > AFTERMATH_LINES) return WO_MORE_NO_UNREAD;
   if (own->found < 3) {
     struct candidate candidate = candidate_of(open->line);
-    own->found += match_first(scan, scan->before, &candidate, own->failure);
+    own->found += match_first(scan, scan->before, WANT_PROGRESS, &candidate, own->failure);
   }
   return WO_MORE_YES;
 }
@@ -152,7 +171,7 @@ static bool is_memory(const struct wo_event *event) {
 static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
   if (scan->context_count >= WO_SCAN_CONTEXT_MAX || scan->before.count == 0) return;
   scan->context_count++;
-  find_progress_before(scan, line, failure);
+  look_before(scan, line, failure);
   const struct wo_event *event = wo_event_get(scan->store, failure);
   if (!is_memory(event) || scan->is_at_end) return;
   const struct wo_open *const open = wo__scan_open(scan, &wo__format_aftermath, NULL, line);
@@ -176,8 +195,8 @@ void wo__scan_tail(struct wo_scan *scan) {
   bool has_progress = false;
   for (int lines = 0; lines < TAIL_LINES && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
     struct candidate line = candidate_at(raw, walk.number, offset);
-    if (!has_success) has_success = match_first(scan, scan->tail, &line, WO_EVENT_NONE);
-    if (!has_progress) has_progress = match_first(scan, scan->before, &line, WO_EVENT_NONE);
+    if (!has_success) has_success = match_first(scan, scan->tail, WANT_PROGRESS, &line, WO_EVENT_NONE);
+    if (!has_progress) has_progress = match_first(scan, scan->before, WANT_PROGRESS, &line, WO_EVENT_NONE);
   }
 }
 
