@@ -9,6 +9,7 @@
 /* A message and its traceback are at most this number of lines and events apart: wrapping and loggers separate them. */
 #define WO__TRACEBACK_LINES 6
 #define WO__TRACEBACK_EVENTS 256
+#define WO__TRACEBACK_NEXT 16
 
 /* How strongly an event claims to be the cause of the job's end; the higher claim wins, then the earlier event. */
 enum wo__claim {
@@ -118,6 +119,9 @@ bool wo__is_wrapper(const struct wo_job *job, const struct wo_event *event);
 
 /* Ignores (is_quoted) exceptions without a traceback that another pattern knows. */
 void wo__set_explained_aside(struct wo_job *job);
+
+/* Fills the phase of the story (NULL: no failure). If only a repeat of the failure has a traceback, it becomes that of the story. */
+void wo__read_phase(struct wo_job *job, const struct wo_event *failure);
 
 /* Fills step, unit and phase of the story from the lines before the failure (NULL: no failure). */
 void wo__read_progress(struct wo_job *job, const struct wo_event *failure);

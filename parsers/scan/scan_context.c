@@ -9,6 +9,9 @@
 /* Lines after a failure that are looked at for progress. */
 #define AFTERMATH_LINES 400
 
+/* Lines before a failure that are looked at for progress and for the words of a stage. */
+#define BEFORE_LINES 200
+
 /* Tries patterns in order on one line until one matches, and adds its event. */
 static bool match_first(struct wo_scan *scan, struct wo_places places, struct wo_candidate *candidate, wo_event_id of) {
   const size_t pattern = wo__candidate_match(scan, places, WO_MARK_NONE, candidate, NULL);
@@ -16,21 +19,29 @@ static bool match_first(struct wo_scan *scan, struct wo_places places, struct wo
   return pattern != WO_NOT_FOUND;
 }
 
+/* Looks at a line before a failure; true for progress. The program went on after a stage that is farther away, so the walk ends
+ * with that. */
+static bool look_at(struct wo_scan *scan, struct wo_candidate *candidate, wo_event_id failure, bool *has_stage) {
+  if (!*has_stage) *has_stage = match_first(scan, scan->stages, candidate, failure);
+  return match_first(scan, scan->before, candidate, failure);
+}
+
 /* The scanner's own buffer for clean text still holds the failing line, so the walk has a buffer of its own. */
-static void find_progress_before(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
+static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
   struct wo_backwards walk = wo__scan_walk_back(scan, scan->line_start, line->number);
   struct wo_view raw;
   uint64_t offset = 0;
+  bool has_stage = false;
   /* The failing line itself may carry the bar that the message was glued to. */
   const bool is_own = wo_event_get(scan->store, failure)->span.line == line->number;
   struct wo_candidate own = wo__candidate_of(line);
-  if (is_own && match_first(scan, scan->before, &own, failure)) return;
+  if (is_own && look_at(scan, &own, failure, &has_stage)) return;
   char *const clean = scan->clean;
   char buf[WO_SCAN_AROUND_BYTES];
   scan->clean = buf;
-  for (int lines = 0; lines < 200 && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
+  for (int lines = 0; lines < BEFORE_LINES && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
     struct wo_candidate before = wo__candidate_at(raw, walk.number, offset);
-    if (match_first(scan, scan->before, &before, failure)) break;
+    if (look_at(scan, &before, failure, &has_stage)) break;
   }
   scan->clean = clean;
 }
@@ -74,7 +85,7 @@ const struct wo_format wo__format_aftermath = {
 static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
   if (scan->context_count >= WO_SCAN_CONTEXT_MAX || scan->before.count == 0) return;
   scan->context_count++;
-  find_progress_before(scan, line, failure);
+  look_before(scan, line, failure);
   const bool is_memory = wo_event_get(scan->store, failure)->kind != WO_KIND_TRACEBACK;
   if (scan->is_at_end || (!is_memory && scan->open_count >= WO_LIMIT_OPEN_READERS / 2)) return;
   const struct wo_open *const open = wo__scan_open(scan, &wo__format_aftermath, NULL, line);

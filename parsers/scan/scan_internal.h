@@ -105,7 +105,7 @@ struct wo_scan {
   uint64_t *owners; /* pattern bits of the line being read */
   size_t owner_words;
   size_t *by_place; /* indices of patterns, those of one place after those of another */
-  struct wo_places before, tail, head;
+  struct wo_places before, stages, tail, head;
 
   struct wo_open open[WO_LIMIT_OPEN_READERS];
   size_t open_count;

@@ -47,12 +47,12 @@ static size_t for_each(void **state, bool is_not, place_fn fn) {
   return calls;
 }
 
-/* The line with something in front and a line feed behind. */
+/* The line with something in front and a line feed behind; stages are looked for before a failure only. */
 static struct sample_log log_of(const struct place *place, const char *front) {
   struct sample_log log = {0};
   sample_say(&log, front);
   sample_put(&log, place->line.ptr, place->line.len);
-  sample_say(&log, "\n");
+  sample_say(&log, place->pattern->kind == WO_KIND_STAGE ? "\nRuntimeError: CUDA error: out of memory\n" : "\n");
   return log;
 }
 

@@ -18,6 +18,7 @@
 /* These expect no evidence; tests of their own run them. */
 static const char *const other_tables[] = {
     "fixes.txt",    /* test_fix_table.c */
+    "phases.txt",   /* test_phases.c */
     "programs.txt", /* test_program_table.c */
     "stories.txt",  /* test_story_table.c */
 };
