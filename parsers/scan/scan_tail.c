@@ -182,7 +182,7 @@ static bool has_life_below(struct tail *tail, uint64_t number) {
 }
 
 /* The pattern by which the line looks like a failure, or WO_NOT_FOUND. A logger that calls a line a warning or less says that it
- * is none; one that calls it an error says that it is one, whatever its words. */
+ * is none; one that calls it an error says that it is one, whatever its words. Programs tell calmly of signals. */
 static size_t find_failure(struct tail *tail, struct wo_candidate *candidate) {
   const size_t pattern = match(tail, SORT_FAILURE, candidate);
   const size_t by_level = tail->places[SORT_BY_LEVEL].count > 0 ? tail->items[SORT_BY_LEVEL][0] : WO_NOT_FOUND;
@@ -192,6 +192,8 @@ static size_t find_failure(struct tail *tail, struct wo_candidate *candidate) {
   const enum wo_severity severity = wo__candidate_line(tail->scan, candidate)->prefix.severity;
   const bool is_mild = severity != WO_SEVERITY_NONE && severity < WO_SEVERITY_ERROR;
   const bool is_error = pattern != WO_NOT_FOUND || severity >= WO_SEVERITY_ERROR;
+  const bool is_stop = pattern != WO_NOT_FOUND && wo_pattern_at(tail->scan->set, pattern)->mark == WO_MARK_STOPPED;
+  if (is_stop) return pattern;
   if (is_mild || !is_error || match(tail, SORT_HARMLESS, candidate) != WO_NOT_FOUND) return WO_NOT_FOUND;
   return pattern != WO_NOT_FOUND ? pattern : by_level;
 }
@@ -230,12 +232,19 @@ static int weight_of(const struct tail *tail, size_t at) {
   return pattern->mark == WO_MARK_LAST_WORD ? 0 : pattern->mark == WO_MARK_BY_LEVEL ? 1 : 2;
 }
 
-/* The deciding line: the first of the weightiest, because what comes later follows from it. It is told first, and those below it
+static bool is_stop_at(const struct tail *tail, size_t at) {
+  return wo_pattern_at(tail->scan->set, tail->failures[at].pattern)->mark == WO_MARK_STOPPED;
+}
+
+/* The deciding line: the first of the weightiest, because what comes later follows from it, or a signal above it. It is told first, and those below it
  * as part of it, but for exits, which stand for themselves; and so is the step that the program had reached. */
 static void add_failures(struct tail *tail) {
   size_t deciding = 0;
   for (size_t i = 1; i < tail->failure_count; i++) {
     if (weight_of(tail, i) >= weight_of(tail, deciding)) deciding = i;
+  }
+  for (size_t i = deciding + 1; i < tail->failure_count; i++) {
+    if (is_stop_at(tail, i)) deciding = i;
   }
   const bool is_told = !is_known_near(tail->scan, tail->failures[deciding].number);
   const struct wo_event *const event = is_told ? add(tail->scan, &tail->failures[deciding], WO_EVENT_NONE) : NULL;
