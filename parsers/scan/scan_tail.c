@@ -17,6 +17,8 @@ enum {
   KNOWN_LINES = 120,   /* below a known failure: what looks like one there follows from it */
   FAILURES_MAX = 24,   /* lines of one failure that are compared */
   FAILURES_TOLD = 3,   /* and that are kept */
+  TEXT_ALIVE = 40,     /* lines of plain text below it, too */
+  TEXT_ALIVE_WEAK = 8, /* below a mere sentence about what did not work */
   STEPS_ALIVE = 2,     /* different steps after a line show that the program went on; bars are often drawn once more */
   PATTERNS_MAX = 48    /* of a sort */
 };
@@ -166,17 +168,31 @@ static bool shows_life(struct tail *tail, struct wo_candidate *candidate, struct
   return ++*steps >= STEPS_ALIVE;
 }
 
+/* Whether the line is text that a program prints when it works, and no call, address or frame of a message. */
+static bool is_plain(struct wo_view raw) {
+  static const char *const parts[] = {"0x", "::", "wandb", " at ", "=="};
+  return raw.len > 0 && wo_is_word(raw.ptr[0]) && !WO_VIEW_ANY(raw, wo_view_has, parts);
+}
+
+/* Whether a sentence about what did not work is all that the pattern knows. */
+static bool is_weak(const struct tail *tail, size_t pattern) {
+  const enum wo_mark mark = wo_pattern_at(tail->scan->set, pattern)->mark;
+  return mark == WO_MARK_WEAK_FAILURE || mark == WO_MARK_LAST_WORD;
+}
+
 /* Whether the program goes on below a line. The lines there were walked over before: most logs have no line that looks like a
  * failure, and then nobody has to ask this. */
-static bool has_life_below(struct tail *tail, uint64_t number) {
+static bool has_life_below(struct tail *tail, uint64_t number, size_t pattern) {
+  const int most = is_weak(tail, pattern) ? TEXT_ALIVE_WEAK : TEXT_ALIVE;
   struct wo_backwards walk = wo__scan_walk_back(tail->scan, tail->scan->buf_len, tail->scan->line_number);
   struct wo_candidate_step last = {""};
   struct wo_view raw = {0};
   uint64_t offset = 0;
-  int steps = 0;
+  int steps = 0, texts = 0;
   while (wo__scan_previous_line(&walk, &raw, &offset) && walk.number > number) {
     struct wo_candidate candidate = wo__candidate_at(raw, walk.number, offset);
-    if (shows_life(tail, &candidate, &last, &steps)) return true;
+    texts += is_plain(raw);
+    if (texts > most || shows_life(tail, &candidate, &last, &steps)) return true;
   }
   return false;
 }
@@ -195,14 +211,15 @@ static size_t find_failure(struct tail *tail, struct wo_candidate *candidate) {
   const bool is_stop = pattern != WO_NOT_FOUND && wo_pattern_at(tail->scan->set, pattern)->mark == WO_MARK_STOPPED;
   if (is_stop) return pattern;
   if (is_mild || !is_error || match(tail, SORT_HARMLESS, candidate) != WO_NOT_FOUND) return WO_NOT_FOUND;
-  return pattern != WO_NOT_FOUND ? pattern : by_level;
+  const bool is_by_level = pattern == WO_NOT_FOUND || (severity >= WO_SEVERITY_ERROR && is_weak(tail, pattern));
+  return is_by_level ? by_level : pattern;
 }
 
 static void look_for_failure(struct tail *tail, struct wo_candidate *candidate) {
   if (tail->is_good || tail->failure_count == FAILURES_MAX) return;
   const size_t pattern = find_failure(tail, candidate);
   if (pattern == WO_NOT_FOUND || is_known(tail->scan, candidate)) return;
-  if (tail->failure_count == 0 && has_life_below(tail, candidate->number)) {
+  if (tail->failure_count == 0 && has_life_below(tail, candidate->number, pattern)) {
     tail->is_good = true;
     return;
   }
@@ -228,16 +245,17 @@ static struct wo_event *add(struct wo_scan *scan, const struct tail_line *line, 
 /* The name of an exception says most; lines that only say that something failed decide when no other does. */
 static int weight_of(const struct tail *tail, size_t at) {
   const struct wo_pattern *const pattern = wo_pattern_at(tail->scan->set, tail->failures[at].pattern);
-  if (pattern->kind == WO_KIND_TRACEBACK) return 3;
-  return pattern->mark == WO_MARK_LAST_WORD ? 0 : pattern->mark == WO_MARK_BY_LEVEL ? 1 : 2;
+  if (pattern->kind == WO_KIND_TRACEBACK) return 2;
+  return pattern->mark == WO_MARK_LAST_WORD ? 0 : 1;
 }
 
 static bool is_stop_at(const struct tail *tail, size_t at) {
   return wo_pattern_at(tail->scan->set, tail->failures[at].pattern)->mark == WO_MARK_STOPPED;
 }
 
-/* The deciding line: the first of the weightiest, because what comes later follows from it, or a signal above it. It is told first, and those below it
- * as part of it, but for exits, which stand for themselves; and so is the step that the program had reached. */
+/* The deciding line: the first of the weightiest, because what comes later follows from it, or a signal above it. It is told
+ * first, and those below it as part of it, but for exits, which stand for themselves; and so is the step that the program had
+ * reached. */
 static void add_failures(struct tail *tail) {
   size_t deciding = 0;
   for (size_t i = 1; i < tail->failure_count; i++) {
