@@ -10,17 +10,19 @@
 #include "parsers/scan/candidate.h"
 
 enum {
-  SUCCESS_LINES = 40,  /* at the end of the input that are looked at for words of success */
-  FAILURE_LINES = 150, /* that are looked at for failures */
-  CLUSTER_LINES = 25,  /* between two lines about one failure: the calls that led to it */
-  NEAR_LINES = 5,      /* above weak words of success */
-  KNOWN_LINES = 120,   /* below a known failure: what looks like one there follows from it */
-  FAILURES_MAX = 24,   /* lines of one failure that are compared */
-  FAILURES_TOLD = 3,   /* and that are kept */
-  TEXT_ALIVE = 40,     /* lines of plain text below it, too */
-  TEXT_ALIVE_WEAK = 8, /* below a mere sentence about what did not work */
-  STEPS_ALIVE = 2,     /* different steps after a line show that the program went on; bars are often drawn once more */
-  PATTERNS_MAX = 48    /* of a sort */
+  SUCCESS_LINES = 40,    /* at the end of the input that are looked at for words of success */
+  FAILURE_LINES = 150,   /* that are looked at for failures */
+  CLUSTER_LINES = 25,    /* between two lines about one failure: the calls that led to it */
+  NEAR_LINES = 5,        /* above weak words of success */
+  KNOWN_LINES = 120,     /* below a known failure: what looks like one there follows from it */
+  FAILURES_MAX = 24,     /* lines of one failure that are compared */
+  FAILURES_TOLD = 3,     /* and that are kept */
+  TEXT_ALIVE = 40,       /* lines of plain text below it, too */
+  TEXT_ALIVE_LEVEL = 15, /* below what a logger calls an error */
+  TEXT_ALIVE_WEAK = 8,   /* below a mere sentence about what did not work */
+  INDENT_PLAIN = 2,      /* blanks before plain text */
+  STEPS_ALIVE = 2,       /* different steps after a line show that the program went on; bars are often drawn once more */
+  PATTERNS_MAX = 48      /* of a sort */
 };
 
 /* What a pattern of the tail looks for. */
@@ -171,19 +173,23 @@ static bool shows_life(struct tail *tail, struct wo_candidate *candidate, struct
 /* Whether the line is text that a program prints when it works, and no call, address or frame of a message. */
 static bool is_plain(struct wo_view raw) {
   static const char *const parts[] = {"0x", "::", "wandb", " at ", "=="};
-  return raw.len > 0 && wo_is_word(raw.ptr[0]) && !WO_VIEW_ANY(raw, wo_view_has, parts);
+  const struct wo_view text = wo_view_trim_start(raw);
+  const bool is_begun = text.len > 0 && (wo_is_word(text.ptr[0]) || text.ptr[0] == '[' || text.ptr[0] == '(');
+  return is_begun && raw.len - text.len <= INDENT_PLAIN && !WO_VIEW_ANY(raw, wo_view_has, parts);
 }
 
-/* Whether a sentence about what did not work is all that the pattern knows. */
-static bool is_weak(const struct tail *tail, size_t pattern) {
+/* How many lines of such text below a line show that it was no end: few after a mere sentence, some after what a logger calls an
+ * error. */
+static int most_text(const struct tail *tail, size_t pattern) {
   const enum wo_mark mark = wo_pattern_at(tail->scan->set, pattern)->mark;
-  return mark == WO_MARK_WEAK_FAILURE || mark == WO_MARK_LAST_WORD;
+  if (mark == WO_MARK_WEAK_FAILURE || mark == WO_MARK_LAST_WORD) return TEXT_ALIVE_WEAK;
+  return mark == WO_MARK_BY_LEVEL ? TEXT_ALIVE_LEVEL : TEXT_ALIVE;
 }
 
 /* Whether the program goes on below a line. The lines there were walked over before: most logs have no line that looks like a
  * failure, and then nobody has to ask this. */
 static bool has_life_below(struct tail *tail, uint64_t number, size_t pattern) {
-  const int most = is_weak(tail, pattern) ? TEXT_ALIVE_WEAK : TEXT_ALIVE;
+  const int most = most_text(tail, pattern);
   struct wo_backwards walk = wo__scan_walk_back(tail->scan, tail->scan->buf_len, tail->scan->line_number);
   struct wo_candidate_step last = {""};
   struct wo_view raw = {0};
@@ -211,7 +217,8 @@ static size_t find_failure(struct tail *tail, struct wo_candidate *candidate) {
   const bool is_stop = pattern != WO_NOT_FOUND && wo_pattern_at(tail->scan->set, pattern)->mark == WO_MARK_STOPPED;
   if (is_stop) return pattern;
   if (is_mild || !is_error || match(tail, SORT_HARMLESS, candidate) != WO_NOT_FOUND) return WO_NOT_FOUND;
-  const bool is_by_level = pattern == WO_NOT_FOUND || (severity >= WO_SEVERITY_ERROR && is_weak(tail, pattern));
+  const bool is_by_level =
+      pattern == WO_NOT_FOUND || (severity >= WO_SEVERITY_ERROR && most_text(tail, pattern) == TEXT_ALIVE_WEAK);
   return is_by_level ? by_level : pattern;
 }
 
