@@ -13,7 +13,7 @@ enum {
   SUCCESS_LINES = 40,    /* at the end of the input that are looked at for words of success */
   FAILURE_LINES = 150,   /* that are looked at for failures */
   CLUSTER_LINES = 25,    /* between two lines about one failure: the calls that led to it */
-  NEAR_LINES = 5,        /* above weak words of success */
+  NEAR_LINES = 12,       /* above weak words of success */
   KNOWN_LINES = 120,     /* below a known failure: what looks like one there follows from it */
   FAILURES_MAX = 24,     /* lines of one failure that are compared */
   FAILURES_TOLD = 3,     /* and that are kept */
