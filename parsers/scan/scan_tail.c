@@ -11,7 +11,7 @@
 
 enum {
   SUCCESS_LINES = 40,    /* at the end of the input that are looked at for words of success */
-  FAILURE_LINES = 150,   /* that are looked at for failures */
+  FAILURE_LINES = 120,   /* that are looked at for failures */
   CLUSTER_LINES = 25,    /* between two lines about one failure: the calls that led to it */
   NEAR_LINES = 12,       /* above weak words of success */
   KNOWN_LINES = 120,     /* below a known failure: what looks like one there follows from it */
@@ -44,6 +44,7 @@ struct tail {
   int last_failure; /* the value of `lines` at the failure found last */
   int weak_at;      /* and at the weak success */
   bool is_good;     /* nothing above is looked at for failures */
+  int texts;        /* lines of plain text, while no failure is found */
   struct tail_line success, weak, progress, alive;
   struct tail_line failures[FAILURES_MAX]; /* the last line first */
   size_t failure_count;
@@ -74,6 +75,14 @@ static size_t match(struct tail *tail, enum sort sort, struct wo_candidate *cand
 
 static struct tail_line line_at(const struct wo_candidate *candidate, size_t pattern) {
   return (struct tail_line){pattern, candidate->raw, candidate->number, candidate->offset};
+}
+
+/* Whether the line is text that a program prints when it works, and no call, address or frame of a message. */
+static bool is_plain(struct wo_view raw) {
+  static const char *const parts[] = {"0x", "::", "wandb", " at ", "=="};
+  const struct wo_view text = wo_view_trim_start(raw);
+  const bool is_begun = text.len > 0 && (wo_is_word(text.ptr[0]) || text.ptr[0] == '[' || text.ptr[0] == '(');
+  return is_begun && raw.len - text.len <= INDENT_PLAIN && !WO_VIEW_ANY(raw, wo_view_has, parts);
 }
 
 /* ---- What is known already ---- */
@@ -170,14 +179,6 @@ static bool shows_life(struct tail *tail, struct wo_candidate *candidate, struct
   return ++*steps >= STEPS_ALIVE;
 }
 
-/* Whether the line is text that a program prints when it works, and no call, address or frame of a message. */
-static bool is_plain(struct wo_view raw) {
-  static const char *const parts[] = {"0x", "::", "wandb", " at ", "=="};
-  const struct wo_view text = wo_view_trim_start(raw);
-  const bool is_begun = text.len > 0 && (wo_is_word(text.ptr[0]) || text.ptr[0] == '[' || text.ptr[0] == '(');
-  return is_begun && raw.len - text.len <= INDENT_PLAIN && !WO_VIEW_ANY(raw, wo_view_has, parts);
-}
-
 /* How many lines of such text below a line show that it was no end: few after a mere sentence, some after what a logger calls an
  * error. */
 static int most_text(const struct tail *tail, size_t pattern) {
@@ -224,6 +225,7 @@ static size_t find_failure(struct tail *tail, struct wo_candidate *candidate) {
 
 static void look_for_failure(struct tail *tail, struct wo_candidate *candidate) {
   if (tail->is_good || tail->failure_count == FAILURES_MAX) return;
+  if (tail->failure_count == 0 && (tail->texts += is_plain(candidate->raw)) > TEXT_ALIVE + 1) tail->is_good = true;
   const size_t pattern = find_failure(tail, candidate);
   if (pattern == WO_NOT_FOUND || is_known(tail->scan, candidate)) return;
   if (tail->failure_count == 0 && has_life_below(tail, candidate->number, pattern)) {
