@@ -14,7 +14,7 @@
 
 /* Tries patterns in order on one line until one matches, and adds its event. */
 static bool match_first(struct wo_scan *scan, struct wo_places places, struct wo_candidate *candidate, wo_event_id of) {
-  const size_t pattern = wo__candidate_match(scan, places, WO_MARK_NONE, candidate, NULL);
+  const size_t pattern = wo__candidate_match(scan, places, candidate, NULL);
   if (pattern != WO_NOT_FOUND) wo__candidate_add(scan, pattern, candidate, of);
   return pattern != WO_NOT_FOUND;
 }

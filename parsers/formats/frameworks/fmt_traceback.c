@@ -32,6 +32,7 @@ struct traceback {
   size_t outer_len;                   /* of the message: the outermost frames, which stay; 0 while all fit */
   enum wo_traceback_owner user_owner; /* of the frame that is kept as the user's */
   uint64_t user_line;
+  char first[NAME_BYTES]; /* line, without its prefix */
   char user_file[NAME_BYTES], user_function[NAME_BYTES];
   char inner_file[NAME_BYTES], inner_function[NAME_BYTES];
 };
@@ -321,6 +322,7 @@ static enum wo_more begin_traceback(struct wo_open *open, const struct wo_match 
   if (is_joined(open->line->text)) return begin_joined(open);
   if (!is_frame && !own->has_header) return take_wrapped(open, open->line->text) ? WO_MORE_YES : WO_MORE_NO;
   note_what_went_before(open);
+  wo_view_copy(open->line->text, own->first, sizeof own->first);
   const bool is_plain = is_frame || own->style == STYLE_DEBUGGER || wo_view_starts(open->line->text, "Traceback");
   if (!is_plain) own->style = style_of(open->line->text);
   if (is_frame) take_frame(open, open->line->text, &frame);
@@ -428,18 +430,24 @@ static enum wo_more feed_traceback(struct wo_open *open) {
   return take_other(open, text);
 }
 
+/* Whether enough of a traceback was there: its header, right at the end or with a frame, or two frames without one. */
+static bool is_traceback(const struct traceback *own, uint32_t lines) {
+  return own->has_header ? own->frames > 0 || lines == 0 : own->frames > 1;
+}
+
 /* The input ends inside of the traceback: which exception it was is lost, that there was one is not. Behind other text the
  * exception may be among that. */
 static void finish_traceback(struct wo_open *open) {
   struct traceback *const own = open->state;
-  if (own->message_lines > 0 || !own->has_header || own->frames == 0 || own->strays > 0 || !wo_scan_is_at_end(open->scan)) return;
+  if (own->message_lines > 0 || !is_traceback(own, open->lines) || own->strays > 0 || !wo_scan_is_at_end(open->scan)) return;
   if (own->style == STYLE_DEBUGGER) {
     add_inverted(open);
     return;
   }
   struct wo_line line = open->first;
-  line.full = WO_VIEW("Traceback (most recent call last):");
-  struct wo_event *const event = wo_scan_add_event(open->scan, &line, open->pattern, WO_KIND_TRACEBACK, 0, line.full.len);
+  line.full = wo_view_of(own->first);
+  struct wo_event *const event =
+      wo_scan_add_event(open->scan, &line, open->pattern, WO_KIND_TRACEBACK, line.prefix.length, line.full.len);
   if (!event) return;
   if (own->is_contained || is_mild(open->first.prefix.severity)) event->is_quoted = true;
   add_fields(open, event);
