@@ -256,19 +256,6 @@ static bool is_process_alive(const struct marks *marks, const struct wo_job *job
   return false;
 }
 
-/* A message of recovery decides if the program lived on. Without one the job must have gone on: to a good end without a bad one,
- * to further steps, or to an exception that has nothing to do with memory and shows that the program was still running its own
- * code. */
-static bool is_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
-  const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
-  if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);
-  const bool has_bad_end = next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
-  if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
-  if (wo__is_uncaught(job, failure)) return is_process_alive(marks, job, failure);
-  if (!has_bad_end && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0) return true;
-  return follows(marks, job, failure, FAILED_OTHERWISE) && !follows(marks, job, failure, RAN_OUT);
-}
-
 /* The line at which the program is known to have gone on, or 0. */
 static uint64_t line_of_life(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
   const struct mark wanted = {0, 0, LIVED, failure->id, 0, 0};
@@ -284,7 +271,22 @@ static bool has_worked_on(const struct marks *marks, const struct wo_job *job, c
   if (life == 0) return false;
   const uint64_t exit = next_line(marks, job, failure, EXITED_BADLY, ANY_RANK);
   const uint64_t other = next_line(marks, job, failure, FAILED_OTHERWISE, ANY_RANK);
+  if (next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK) > 0) return other > life;
   return exit == 0 || other > life || next_line(marks, job, failure, RAN_OUT, ANY_RANK) > life;
+}
+
+/* A message of recovery decides if the program lived on. Without one the job must have gone on: to a good end without a bad one,
+ * to further steps, or to an exception that has nothing to do with memory and shows that the program was still running its own
+ * code. */
+static bool is_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
+  const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
+  if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);
+  const bool has_bad_end = next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
+  if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
+  if (wo__is_uncaught(job, failure)) return is_process_alive(marks, job, failure);
+  if (!has_bad_end && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0) return true;
+  if (!has_bad_end && has_worked_on(marks, job, failure)) return true;
+  return follows(marks, job, failure, FAILED_OTHERWISE) && !follows(marks, job, failure, RAN_OUT);
 }
 
 /* The next exception of the same rank that is one of its own, no part of a chain; NULL without one. */

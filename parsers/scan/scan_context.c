@@ -122,22 +122,23 @@ static void find_progress_before(struct wo_scan *scan, const struct wo_line *lin
   scan->clean = clean;
 }
 
-/* Lines of life that show that a program went on. */
-#define LIFE_LINES 5
+/* So much shows that a program went on: five lines that only one which lives on writes. */
+#define LIFE_ENOUGH (5 * WO_SCAN_LIFE_SURE)
 
 /* Watches for progress after a failure, and for other signs that the program lives. */
 struct aftermath {
   int found; /* lines of progress */
-  int alive; /* lines of life */
+  int alive; /* signs of life, up to LIFE_ENOUGH */
   wo_event_id failure;
 };
 
-/* The last of so many lines is the evidence. */
+/* The line that makes it enough is the evidence. */
 static void count_life(struct wo_open *open) {
   struct aftermath *const own = open->state;
   const struct wo_event *const failure = wo_event_get(open->store, own->failure);
-  if (own->alive == LIFE_LINES || !failure || !wo__scan_is_life(open->line, failure->stamp)) return;
-  if (++own->alive < LIFE_LINES) return;
+  if (own->alive >= LIFE_ENOUGH || !failure) return;
+  own->alive += wo__scan_life(open->line, failure->stamp);
+  if (own->alive < LIFE_ENOUGH) return;
   struct wo_event *const life = wo_open_add(open, WO_KIND_LIFE, open->line->text);
   if (life) life->of = own->failure;
 }
