@@ -25,6 +25,7 @@ static const char *const echo_exceptions[] = {
     "AsyncEngineDeadError",
     "BrokenProcessPool",
     "TerminatedWorkerError",
+    "Joblib",
     "NodeDiedError",
     "OwnerDiedError",
     "TrainingFailedError",

@@ -11,6 +11,12 @@
 /* The job must go on by this number of steps after a failure. Ranks that have not noticed it often print one more step. */
 #define PROGRESS_STEPS 2
 
+/* Lines between the end of a step and SLURM's count of its kills. */
+#define SUMMARY_LINES 4
+
+/* Events of one line are this near in the store. */
+#define BESIDE_EVENTS 4
+
 /* Bytes at the start of a line in which a label with the number of its process may be. */
 #define LABEL_BYTES 80
 
@@ -28,6 +34,7 @@ enum aspect {
   SAID_GOOD,   /* a good end of anything, also of the script around */
   ENDED_BADLY, /* a bad one */
   EXITED_ITSELF,
+  STOPPED,      /* cancelled, by hand */
   EXITED_BADLY, /* a process or the launcher reports an exit that is not good */
   WAS_ENDED,    /* a task by srun, since another one had ended */
   RAN_OUT,      /* of memory, again */
@@ -49,7 +56,7 @@ struct mark {
   wo_event_id event;
 };
 
-enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 6 };
+enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 7 };
 
 /* The end of the log cut the traceback before its exception. */
 static bool is_cut(const struct wo_event *traceback) {
@@ -115,6 +122,7 @@ static void add_event(struct marks *marks, const struct wo_job *job, const struc
   if (event->kind == WO_KIND_PROGRESS) add(marks, job, event, STEPPED, ANY_RANK);
   if (class == WO_CLASS_EXIT || class == WO_CLASS_ENDING || event->kind == WO_KIND_ELASTIC)
     add(marks, job, event, ENDED_BADLY, ANY_RANK);
+  if (event->kind == WO_KIND_CANCELLED) add(marks, job, event, STOPPED, ANY_RANK);
   if (class == WO_CLASS_EXIT || event->kind == WO_KIND_ELASTIC) add(marks, job, event, EXITED_BADLY, ANY_RANK);
   if (event->kind == WO_KIND_TASK_EXIT) {
     if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) > 0) add(marks, job, event, EXITED_ITSELF, ANY_RANK);
@@ -275,6 +283,18 @@ static bool has_worked_on(const struct marks *marks, const struct wo_job *job, c
   return exit == 0 || other > life || next_line(marks, job, failure, RAN_OUT, ANY_RANK) > life;
 }
 
+/* Whether SLURM counts kills of a step that somebody ended later, after the program had recovered from kills: that count stands
+ * below the end, whenever they were. */
+static bool is_count_of_old_kills(const struct marks *marks, const struct wo_job *job, const struct wo_event *kill) {
+  struct wo_event start = *kill;
+  start.span.line = 0;
+  const uint64_t recovery = next_line(marks, job, &start, RECOVERED, ANY_RANK);
+  if (kill->kind != WO_KIND_CGROUP_OOM || recovery == 0 || recovery > kill->span.line) return false;
+  start.span.line = kill->span.line > SUMMARY_LINES ? kill->span.line - SUMMARY_LINES : 0;
+  const uint64_t end = next_line(marks, job, &start, STOPPED, ANY_RANK);
+  return end > 0 && end <= kill->span.line;
+}
+
 /* A message of recovery decides if the program lived on. Without one the job must have gone on: to a good end without a bad one,
  * to further steps, or to an exception that has nothing to do with memory and shows that the program was still running its own
  * code. */
@@ -282,6 +302,7 @@ static bool is_survived(const struct marks *marks, struct wo_job *job, const str
   const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
   if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);
   const bool has_bad_end = next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
+  if (is_count_of_old_kills(marks, job, failure)) return true;
   if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
   if (wo__is_uncaught(job, failure)) return is_process_alive(marks, job, failure);
   if (!has_bad_end && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0) return true;
@@ -335,6 +356,16 @@ static bool is_end_good(const struct marks *marks, const struct wo_job *job, con
   return next_line(marks, job, &start, good, ANY_RANK) > 0 || steps_went_on(marks, job, consequence);
 }
 
+/* What a survived failure would suggest is beside the point: the events on its line that only suspect something are ignored. */
+static void set_suspicions_aside(struct wo_job *job, const struct wo_event *survived) {
+  const size_t at = (size_t)survived->id;
+  for (size_t i = at > BESIDE_EVENTS ? at - BESIDE_EVENTS : 0; i < job->events.count && i <= at + BESIDE_EVENTS; i++) {
+    struct wo_event *const event = &job->events.items[i];
+    const bool is_beside = event->span.file == survived->span.file && event->span.line == survived->span.line;
+    if (is_beside && wo_story_is_suspicion(event)) event->is_quoted = true;
+  }
+}
+
 enum wo_status wo__survivors_find(struct wo_job *job, bool *is_open) {
   struct marks marks = {0};
   if (make_marks(job, &marks) != WO_OK) return WO_E_NOMEM;
@@ -346,6 +377,7 @@ enum wo_status wo__survivors_find(struct wo_job *job, bool *is_open) {
     } else if (wo_story_is_memory(event) && is_survived(&marks, job, event)) {
       job->story.roles[event->id] = WO_ROLE_RECOVERED;
       is_open[event->id] = false;
+      set_suspicions_aside(job, event);
     } else if (class == WO_CLASS_PROGRAM && is_error_survived(&marks, job, event)) {
       job->story.roles[event->id] = WO_ROLE_SURVIVED;
       is_open[event->id] = false;
