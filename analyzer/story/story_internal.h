@@ -103,8 +103,9 @@ bool wo__is_started_apart(const struct wo_event *traceback);
 /* Whether the exception says that a module could not be imported. Programs catch these to do without. */
 bool wo__is_import(const struct wo_event *traceback);
 
-/* Whether a traceback only hands on the exception of another process or thread, whose own traceback is right below. */
-bool wo__is_wrapper(const struct wo_job *job, const struct wo_event *event);
+/* Whether a traceback only leads to another one below it: it hands on the exception of another process or thread, or it was
+ * provoked on purpose. */
+bool wo__is_wrapper(struct wo_job *job, const struct wo_event *event);
 
 /* Ignores (is_quoted) exceptions without a traceback that another pattern knows. */
 void wo__set_explained_aside(struct wo_job *job);

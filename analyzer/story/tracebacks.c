@@ -103,7 +103,16 @@ static bool follows_at_once(const struct wo_event *outer, const struct wo_event 
   return inner->span.line - outer->span.line <= HEADER_LINES + FRAME_LINES * count_frames(inner);
 }
 
-bool wo__is_wrapper(const struct wo_job *job, const struct wo_event *event) {
+/* Whether the program provoked the exception on purpose, and another one came up while it was handled: a queue that is empty for
+ * now, an iterator at its end. */
+static bool is_probe(struct wo_job *job, const struct wo_event *traceback) {
+  static const char *const probes[] = {"Empty", "StopIteration", "StopAsyncIteration", "BlockingIOError"};
+  const struct wo_event *const next = next_of(job, traceback);
+  return next && is_chained(next) && WO_VIEW_ANY(wo_event_text(traceback, WO_FIELD_EXCEPTION), wo_view_ends, probes);
+}
+
+bool wo__is_wrapper(struct wo_job *job, const struct wo_event *event) {
+  if (event->kind == WO_KIND_TRACEBACK && is_probe(job, event)) return true;
   if (event->kind != WO_KIND_TRACEBACK || !introduces(event)) return false;
   const size_t first = (size_t)event->id + 1;
   for (size_t i = first; i < job->events.count && i - first <= WO__TRACEBACK_EVENTS; i++) {

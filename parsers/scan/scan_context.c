@@ -158,13 +158,18 @@ static enum wo_more feed_aftermath(struct wo_open *open) {
 const struct wo_format wo__format_aftermath = {
     .name = "aftermath", .state_bytes = sizeof(struct aftermath), .feed = feed_aftermath};
 
-/* Progress after a failure shows whether the job survived it. Exceptions leave room for the memory failures among them. */
-static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
+static bool is_exception(const struct wo_scan *scan, wo_event_id failure) {
+  return wo_event_get(scan->store, failure)->kind == WO_KIND_TRACEBACK;
+}
+
+/* Progress after a failure shows whether the job survived it. An exception is not watched beside the memory failure that it
+ * reports, and leaves room for others. */
+static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure, bool is_alone) {
   if (scan->context_count >= WO_SCAN_CONTEXT_MAX || scan->before.count == 0) return;
   scan->context_count++;
   find_progress_before(scan, line, failure);
-  const bool is_memory = wo_event_get(scan->store, failure)->kind != WO_KIND_TRACEBACK;
-  if (scan->is_at_end || (!is_memory && scan->open_count >= WO_LIMIT_OPEN_READERS / 2)) return;
+  const bool has_room = scan->open_count < WO_LIMIT_OPEN_READERS / 2;
+  if (scan->is_at_end || (is_exception(scan, failure) && (!is_alone || !has_room))) return;
   const struct wo_open *const open = wo__scan_open(scan, &wo__format_aftermath, NULL, line);
   ((struct aftermath *)open->state)->failure = failure;
 }
@@ -172,7 +177,9 @@ static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_eve
 /* Runs when the line is done: looking around adds events of its own, which must not come between a reader and the event that it
  * is filling. */
 void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line) {
-  for (size_t i = 0; i < scan->pending_count; i++) look_around(scan, line, scan->pending[i]);
+  bool is_alone = true;
+  for (size_t i = 0; i < scan->pending_count; i++) is_alone = is_alone && is_exception(scan, scan->pending[i]);
+  for (size_t i = 0; i < scan->pending_count; i++) look_around(scan, line, scan->pending[i], is_alone);
   scan->pending_count = 0;
 }
 
