@@ -52,11 +52,6 @@ void wo__set_bool(struct wo_facts *facts, const char *name, bool value, wo_event
 
 /* ---- Reading ---- */
 
-struct wo_figure wo_figure_of(const struct wo_event *event, enum wo_field_id id) {
-  const struct wo_field *const field = wo_event_field(event, id);
-  return field ? (struct wo_figure){true, field->number} : (struct wo_figure){.is_known = false};
-}
-
 const struct wo_event *wo__failure_of(const struct wo_facts *facts) {
   return wo_event_get(&facts->job->events, facts->job->story.failure);
 }

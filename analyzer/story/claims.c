@@ -5,6 +5,23 @@
 /* Lines between the death of a process without a rank and the end of the job, at most, if the job hung in between. */
 #define HANG_LINES 40
 
+/* Whether somebody interrupted the program: Python raises this for SIGINT. */
+static bool is_interrupt(const struct wo_event *event) {
+  return event->kind == WO_KIND_TRACEBACK && wo_view_ends(wo_event_text(event, WO_FIELD_EXCEPTION), "KeyboardInterrupt");
+}
+
+/* Whether a process ended because it used a wrong address, as launchers and Windows tell it. */
+static bool is_wrong_address(const struct wo_event *event) {
+  static const char *const signals[] = {"Segmentation fault", "SIGSEGV", "Bus error", "11"};
+  static const double codes[] = {-11, 139, -7, 135, -1073741819.0, 3221225477.0};
+  if (event->kind != WO_KIND_TASK_EXIT) return false;
+  const double code = wo_event_number(event, WO_FIELD_EXIT_CODE, 0);
+  for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+    if (code == codes[i]) return true;
+  }
+  return WO_VIEW_ANY(wo_event_text(event, WO_FIELD_SIGNAL), wo_view_starts, signals);
+}
+
 enum wo_outcome wo__outcome_of(const struct wo_event *event) {
   if (wo__is_consequence(event)) return wo__outcome_of_consequence(event);
   static const enum wo_outcome of_kinds[WO_KIND_COUNT_] = {
@@ -17,6 +34,8 @@ enum wo_outcome wo__outcome_of(const struct wo_event *event) {
                                                                    [WO_CLASS_HOST_MEMORY] = WO_OUTCOME_HOST_OOM,
                                                                    [WO_CLASS_PROGRAM] = WO_OUTCOME_PROGRAM_ERROR,
                                                                    [WO_CLASS_EXIT] = WO_OUTCOME_OTHER};
+  if (is_interrupt(event) || event->mark == WO_MARK_STOPPED) return WO_OUTCOME_CANCELLED;
+  if (is_wrong_address(event)) return WO_OUTCOME_SEGFAULT;
   const enum wo_outcome of_kind = of_kinds[event->kind];
   return of_kind != WO_OUTCOME_UNKNOWN ? of_kind : of_classes[wo_kind_class(event->kind)];
 }
@@ -40,6 +59,7 @@ static bool is_mild(const struct wo_event *event) {
 static bool is_candidate(const struct wo_event *event) {
   if (event->is_quoted || event->of != WO_EVENT_NONE) return false;
   if (wo__is_consequence(event)) return !is_mild(event) || wo__is_reaction(event);
+  if (event->kind == WO_KIND_UNKNOWN_FAILURE) return true;
   return !wo_story_is_suspicion(event) && !is_mild(event) && wo__outcome_of(event) != WO_OUTCOME_UNKNOWN;
 }
 
@@ -66,9 +86,10 @@ static bool is_frame(const struct wo_job *job, const struct wo_event *event) {
   return false;
 }
 
-/* Whether an event says more of an exception than its name does: it is on its line, or in its message. */
+/* Whether an event says more of an exception than its name does: it is on its line, or in its message. A code does not. */
 static bool explains(const struct wo_event *event, const struct wo_event *bare) {
-  if (event->is_quoted || event->id == bare->id || wo_kind_class(event->kind) == WO_CLASS_CONTEXT) return false;
+  const enum wo_class class = wo_kind_class(event->kind);
+  if (event->is_quoted || event->id == bare->id || class == WO_CLASS_CONTEXT || class == WO_CLASS_EXIT) return false;
   return event->span.file == bare->span.file && event->span.line >= bare->span.line &&
          event->span.line - bare->span.line <= (event->kind == WO_KIND_TRACEBACK ? 0 : WO__TRACEBACK_LINES);
 }
@@ -109,6 +130,7 @@ enum wo__claim wo__claim_of(const struct wo_event *event) {
       [WO_CLASS_HARDWARE] = WO__CLAIM_ENDING,   [WO_CLASS_PROGRAM] = WO__CLAIM_PROGRAM,    [WO_CLASS_EXIT] = WO__CLAIM_EXIT};
   if (wo__is_consequence(event)) return wo__is_reaction(event) ? WO__CLAIM_REACTION : WO__CLAIM_SECONDARY;
   if (is_weak_kill(event)) return WO__CLAIM_PROGRAM;
+  if (event->kind == WO_KIND_UNKNOWN_FAILURE) return WO__CLAIM_UNKNOWN;
   if (is_crash(event)) return WO__CLAIM_CRASH;
   if (wo_event_field(event, WO_FIELD_IS_BARE)) return WO__CLAIM_BARE;
   if (event->kind == WO_KIND_CANCELLED) return WO__CLAIM_CANCELLED;

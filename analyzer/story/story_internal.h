@@ -9,12 +9,14 @@
 /* A message and its traceback are at most this number of lines and events apart: wrapping and loggers separate them. */
 #define WO__TRACEBACK_LINES 6
 #define WO__TRACEBACK_EVENTS 256
+#define WO__TRACEBACK_NEXT 16
 
 /* How strongly an event claims to be the cause of the job's end; the higher claim wins, then the earlier event. */
 enum wo__claim {
   WO__CLAIM_NONE,
   WO__CLAIM_REACTION, /* what launchers do after any end */
   WO__CLAIM_EXIT,
+  WO__CLAIM_UNKNOWN,   /* a line that looks like a failure, which no pattern knows */
   WO__CLAIM_SECONDARY, /* the failure of another process, which is not in the log */
   WO__CLAIM_CRASH,     /* a process was killed, or died of a fault */
   WO__CLAIM_BARE,      /* an exception without its traceback: nothing shows whether the program caught it */
@@ -85,6 +87,15 @@ struct wo_view wo__job_id_of(const struct wo_event *event);
 /* Whether an event belongs to a run that is diagnosed. */
 bool wo__is_current(const struct wo_job *job, const struct wo_event *event);
 
+/* Ignores (is_quoted) a MemoryError without words whose message, below, is about a card. */
+void wo__set_wordless_aside(struct wo_job *job);
+
+/* Takes the mark off lines that no pattern knows where these are no sign of a failure. */
+void wo__unknown_drop(const struct wo_job *job, bool *is_open);
+
+/* The outcome of a job whose failure is such a line. */
+enum wo_outcome wo__unknown_outcome(const struct wo_job *job, const bool *is_open);
+
 /* Ignores (is_quoted) the events of prose if another input reports a failure itself. */
 void wo__set_prose_aside(struct wo_job *job);
 
@@ -109,6 +120,9 @@ bool wo__is_wrapper(struct wo_job *job, const struct wo_event *event);
 
 /* Ignores (is_quoted) exceptions without a traceback that another pattern knows. */
 void wo__set_explained_aside(struct wo_job *job);
+
+/* Fills the phase of the story (NULL: no failure). If only a repeat of the failure has a traceback, it becomes that of the story. */
+void wo__read_phase(struct wo_job *job, const struct wo_event *failure);
 
 /* Fills step, unit and phase of the story from the lines before the failure (NULL: no failure). */
 void wo__read_progress(struct wo_job *job, const struct wo_event *failure);
