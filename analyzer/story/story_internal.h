@@ -111,9 +111,6 @@ struct wo_view wo__script_of(const struct wo_event *traceback);
 /* Whether the traceback is that of a thread or of a child process, down from its start. */
 bool wo__is_started_apart(const struct wo_event *traceback);
 
-/* Whether the exception says that a module could not be imported. Programs catch these to do without. */
-bool wo__is_import(const struct wo_event *traceback);
-
 /* Whether a traceback only leads to another one below it: it hands on the exception of another process or thread, or it was
  * provoked on purpose. */
 bool wo__is_wrapper(struct wo_job *job, const struct wo_event *event);

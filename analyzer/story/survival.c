@@ -264,19 +264,20 @@ static bool is_process_alive(const struct marks *marks, const struct wo_job *job
   return false;
 }
 
-/* The line at which the program is known to have gone on, or 0. */
-static uint64_t line_of_life(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+/* The event by which the program is known to have gone on; NULL without one. */
+static const struct wo_event *life_of(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
   const struct mark wanted = {0, 0, LIVED, failure->id, 0, 0};
   const size_t at = find_mark(marks, &wanted);
-  if (at == marks->count || marks->items[at].aspect != LIVED || marks->items[at].rank != failure->id) return 0;
-  return job->events.items[marks->items[at].place].span.line;
+  const bool is_there = at < marks->count && marks->items[at].aspect == LIVED && marks->items[at].rank == failure->id;
+  return is_there ? &job->events.items[marks->items[at].event] : NULL;
 }
 
 /* Whether the program worked on after an exception that it caught: it answers requests or keeps a log, and a bad exit, if there
  * is one, has a failure of its own. */
 static bool has_worked_on(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
-  const uint64_t life = line_of_life(marks, job, failure);
-  if (life == 0) return false;
+  const struct wo_event *const sign = life_of(marks, job, failure);
+  if (!sign) return false;
+  const uint64_t life = sign->span.line;
   const uint64_t exit = next_line(marks, job, failure, EXITED_BADLY, ANY_RANK);
   const uint64_t other = next_line(marks, job, failure, FAILED_OTHERWISE, ANY_RANK);
   if (next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK) > 0) return other > life;
@@ -332,13 +333,21 @@ static bool has_died_later(const struct marks *marks, struct wo_job *job, const 
   return is_one && wo__is_uncaught(job, next) && !wo__is_started_apart(failure);
 }
 
+/* Whether the work of the job began after this exception: a check or a preparation failed before it, or a module that the program
+ * does without. Where ranks are named, the steps may be those of others. */
+static bool has_job_gone_on(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  if (failure->rank != WO_RANK_UNKNOWN || has_one_task_gone(marks, job, failure)) return false;
+  const struct wo_event *const life = life_of(marks, job, failure);
+  return has_steps_after(marks, job, failure) || (life && wo_view_has(life->text, "HTTP/"));
+}
+
 /* A failure other than of memory. An exception that nothing caught ended its process: what a script says later, and lines of
  * others, prove nothing. */
 static bool is_error_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
   if (is_process_alive(marks, job, failure)) return true;
   if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
-  if (failure->kind == WO_KIND_TRACEBACK && wo__is_import(failure) && has_steps_after(marks, job, failure)) return true;
+  if (failure->kind == WO_KIND_TRACEBACK && has_job_gone_on(marks, job, failure)) return true;
   if (failure->kind != WO_KIND_TRACEBACK || wo__is_uncaught(job, failure)) return false;
   if (steps_reached_further(marks, job, failure) || has_died_later(marks, job, failure)) return true;
   if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);

@@ -76,11 +76,6 @@ bool wo__is_started_apart(const struct wo_event *traceback) {
   return WO_VIEW_ANY(outermost(traceback), wo_view_has, starts);
 }
 
-bool wo__is_import(const struct wo_event *traceback) {
-  static const char *const exceptions[] = {"ImportError", "ModuleNotFoundError"};
-  return WO_VIEW_ANY(wo_event_text(traceback, WO_FIELD_EXCEPTION), wo_view_has, exceptions);
-}
-
 /* ---- Wrappers ---- */
 
 /* Whether the message of an exception introduces the traceback of another one. */
