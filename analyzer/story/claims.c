@@ -128,6 +128,7 @@ enum wo__claim wo__claim_of(const struct wo_event *event) {
   static const enum wo__claim of_classes[WO_CLASS_CONTEXT + 1] = {
       [WO_CLASS_GPU_MEMORY] = WO__CLAIM_MEMORY, [WO_CLASS_HOST_MEMORY] = WO__CLAIM_MEMORY, [WO_CLASS_ENDING] = WO__CLAIM_ENDING,
       [WO_CLASS_HARDWARE] = WO__CLAIM_ENDING,   [WO_CLASS_PROGRAM] = WO__CLAIM_PROGRAM,    [WO_CLASS_EXIT] = WO__CLAIM_EXIT};
+  if (event->kind == WO_KIND_TRACEBACK && wo_event_field(event, WO_FIELD_IS_CAUGHT)) return WO__CLAIM_CAUGHT;
   if (wo__is_consequence(event)) return wo__is_reaction(event) ? WO__CLAIM_REACTION : WO__CLAIM_SECONDARY;
   if (is_weak_kill(event)) return WO__CLAIM_PROGRAM;
   if (event->kind == WO_KIND_UNKNOWN_FAILURE) return WO__CLAIM_UNKNOWN;

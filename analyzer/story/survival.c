@@ -99,7 +99,8 @@ static bool is_about_memory(const struct wo_event *traceback) {
 static bool fails_otherwise(const struct wo_event *event) {
   if (wo_event_field(event, WO_FIELD_IS_BARE)) return false;
   return event->kind == WO_KIND_TRACEBACK && !is_cut(event) && !wo_story_is_echo(event) &&
-         wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 && !is_about_memory(event);
+         !wo_event_field(event, WO_FIELD_IS_CAUGHT) && wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 &&
+         !is_about_memory(event);
 }
 
 /* Whether a word of success is about the work of the program. "Done", and the end of a job or a script, are said by shells too,
@@ -264,24 +265,35 @@ static bool is_process_alive(const struct marks *marks, const struct wo_job *job
   return false;
 }
 
-/* The event by which the program is known to have gone on; NULL without one. */
-static const struct wo_event *life_of(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+/* The event by which the program is known to have gone on, or the first sign of it; NULL without one. */
+static const struct wo_event *life_of(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure,
+                                      bool is_first) {
   const struct mark wanted = {0, 0, LIVED, failure->id, 0, 0};
   const size_t at = find_mark(marks, &wanted);
-  const bool is_there = at < marks->count && marks->items[at].aspect == LIVED && marks->items[at].rank == failure->id;
-  return is_there ? &job->events.items[marks->items[at].event] : NULL;
+  for (size_t i = at; i < marks->count && marks->items[i].aspect == LIVED && marks->items[i].rank == failure->id; i++) {
+    const struct wo_event *const life = &job->events.items[marks->items[i].event];
+    if (is_first || !wo_event_field(life, WO_FIELD_COUNT)) return life;
+  }
+  return NULL;
 }
 
 /* Whether the program worked on after an exception that it caught: it answers requests or keeps a log, and a bad exit, if there
  * is one, has a failure of its own. */
 static bool has_worked_on(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
-  const struct wo_event *const sign = life_of(marks, job, failure);
+  const struct wo_event *const sign = life_of(marks, job, failure, false);
   if (!sign) return false;
   const uint64_t life = sign->span.line;
   const uint64_t exit = next_line(marks, job, failure, EXITED_BADLY, ANY_RANK);
   const uint64_t other = next_line(marks, job, failure, FAILED_OTHERWISE, ANY_RANK);
   if (next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK) > 0) return other > life;
   return exit == 0 || other > life || next_line(marks, job, failure, RAN_OUT, ANY_RANK) > life;
+}
+
+/* A server that caught an exception lives on: any sign of it is enough, and so is its end by something else. Without one, the
+ * exception is what a user asks about who shows no more of the log. */
+static bool is_request_over(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  return life_of(marks, job, failure, true) != NULL || next_line(marks, job, failure, SAID_GOOD, ANY_RANK) > 0 ||
+         next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
 }
 
 /* Whether SLURM counts kills of a step that somebody ended later, after the program had recovered from kills: that count stands
@@ -303,6 +315,7 @@ static bool is_survived(const struct marks *marks, struct wo_job *job, const str
   const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
   if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);
   const bool has_bad_end = next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
+  if (wo__is_caught(job, failure) && is_request_over(marks, job, failure)) return true;
   if (is_count_of_old_kills(marks, job, failure)) return true;
   if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
   if (wo__is_uncaught(job, failure)) return is_process_alive(marks, job, failure);
@@ -337,7 +350,7 @@ static bool has_died_later(const struct marks *marks, struct wo_job *job, const 
  * does without. Where ranks are named, the steps may be those of others. */
 static bool has_job_gone_on(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
   if (failure->rank != WO_RANK_UNKNOWN || has_one_task_gone(marks, job, failure)) return false;
-  const struct wo_event *const life = life_of(marks, job, failure);
+  const struct wo_event *const life = life_of(marks, job, failure, false);
   return has_steps_after(marks, job, failure) || (life && wo_view_has(life->text, "HTTP/"));
 }
 
@@ -346,6 +359,7 @@ static bool has_job_gone_on(const struct marks *marks, const struct wo_job *job,
 static bool is_error_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
   if (is_process_alive(marks, job, failure)) return true;
+  if (wo__is_caught(job, failure)) return is_request_over(marks, job, failure);
   if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
   if (failure->kind == WO_KIND_TRACEBACK && has_job_gone_on(marks, job, failure)) return true;
   if (failure->kind != WO_KIND_TRACEBACK || wo__is_uncaught(job, failure)) return false;

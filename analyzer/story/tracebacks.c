@@ -41,7 +41,10 @@ static const struct wo_event *last_of_chain(struct wo_job *job, const struct wo_
 void wo__set_caught_chains_aside(struct wo_job *job) {
   for (size_t i = 0; i < job->events.count; i++) {
     struct wo_event *const event = &job->events.items[i];
-    if (event->kind == WO_KIND_TRACEBACK && !event->is_quoted) event->is_quoted = last_of_chain(job, event)->is_quoted;
+    if (event->kind != WO_KIND_TRACEBACK || event->is_quoted) continue;
+    const struct wo_event *const last = last_of_chain(job, event);
+    event->is_quoted = last->is_quoted;
+    if (wo_event_field(last, WO_FIELD_IS_CAUGHT)) wo_event_set_exact(&job->events, event, WO_FIELD_IS_CAUGHT, 1);
   }
 }
 
@@ -68,7 +71,14 @@ bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event) {
   const struct wo_event *const traceback = wo_event_get(&job->events, own);
   if (!traceback) return false;
   const struct wo_event *const last = last_of_chain(job, traceback);
-  return last->severity == WO_SEVERITY_NONE && WO_VIEW_ANY(outermost(last), wo_view_has, starts);
+  return last->severity == WO_SEVERITY_NONE && !wo_event_field(last, WO_FIELD_IS_CAUGHT) &&
+         WO_VIEW_ANY(outermost(last), wo_view_has, starts);
+}
+
+bool wo__is_caught(const struct wo_job *job, const struct wo_event *event) {
+  const wo_event_id own = event->kind == WO_KIND_TRACEBACK ? event->id : wo_story_traceback_of(job, event);
+  const struct wo_event *const traceback = wo_event_get(&job->events, own);
+  return traceback && wo_event_field(traceback, WO_FIELD_IS_CAUGHT);
 }
 
 bool wo__is_started_apart(const struct wo_event *traceback) {

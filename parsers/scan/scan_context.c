@@ -56,15 +56,22 @@ struct aftermath {
   wo_event_id failure;
 };
 
-/* The line that makes it enough is the evidence. */
+static void tell_life(const struct wo_open *open, wo_event_id failure, bool is_first) {
+  struct wo_event *const life = wo_open_add(open, WO_KIND_LIFE, open->line->text);
+  if (!life) return;
+  life->of = failure;
+  if (is_first) wo_event_set_exact(open->store, life, WO_FIELD_COUNT, 1);
+}
+
+/* The first sign, and the line that makes it enough, are the evidence. */
 static void count_life(struct wo_open *open) {
   struct aftermath *const own = open->state;
   const struct wo_event *const failure = wo_event_get(open->store, own->failure);
   if (own->alive >= LIFE_ENOUGH || !failure) return;
-  own->alive += wo__scan_life(open->line, failure->stamp);
-  if (own->alive < LIFE_ENOUGH) return;
-  struct wo_event *const life = wo_open_add(open, WO_KIND_LIFE, open->line->text);
-  if (life) life->of = own->failure;
+  const int life = wo__scan_life(open->line, failure->stamp);
+  if (life == WO_SCAN_LIFE_SURE && own->alive < WO_SCAN_LIFE_SURE) tell_life(open, own->failure, true);
+  own->alive += life;
+  if (life > 0 && own->alive >= LIFE_ENOUGH) tell_life(open, own->failure, false);
 }
 
 static enum wo_more feed_aftermath(struct wo_open *open) {
