@@ -11,6 +11,7 @@
 
 /* Steps that a run must have done for its successor to be told by steps that start again. */
 #define STEPS_DONE 10
+#define EPOCHS_DONE 0.5
 
 /* Lines after an exception in which its message may go on. */
 #define MESSAGE_LINES 8
@@ -112,7 +113,8 @@ static bool is_known_banner(const struct walk *walk, const struct wo_event *even
 
 /* Whether the numbers of the steps start again: the program does too, if nothing caught what had ended it. */
 static bool has_steps_again(const struct walk *walk, const struct wo_event *event) {
-  if (event->kind != WO_KIND_PROGRESS || !walk->is_uncaught || walk->step < STEPS_DONE) return false;
+  const bool is_epoch = wo_view_is(walk->step_name, "epoch");
+  if (event->kind != WO_KIND_PROGRESS || !walk->is_uncaught || walk->step < (is_epoch ? EPOCHS_DONE : STEPS_DONE)) return false;
   const double step = wo_event_number(event, WO_FIELD_STEP, -1);
   const bool is_same_count = wo_event_number(event, WO_FIELD_STEP_TOTAL, -1) == walk->step_total &&
                              wo_view_equal(wo_event_text(event, WO_FIELD_NAME), walk->step_name);

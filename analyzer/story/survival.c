@@ -89,7 +89,7 @@ static void add(struct marks *marks, const struct wo_job *job, const struct wo_e
 /* Whether an exception is another report of memory that ran out. Libraries that could not get their handles or work space for it
  * say only that they failed. */
 static bool is_about_memory(const struct wo_event *traceback) {
-  static const char *const words[] = {"launch failed", "CUBLAS_STATUS", "CUDNN_STATUS", "cuDNN failed",
+  static const char *const words[] = {"Blas ", "CUBLAS_STATUS", "CUDNN_STATUS", "cuDNN failed",
                                       "tensor is not initialized"};
   const struct wo_view message = wo_event_text(traceback, WO_FIELD_MESSAGE);
   return wo_view_has_nocase(message, "out of memory") || WO_VIEW_ANY(message, wo_view_has, words) ||
