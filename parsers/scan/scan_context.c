@@ -46,24 +46,32 @@ static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_eve
   scan->clean = clean;
 }
 
-/* Lines of life that show that a program went on. */
-#define LIFE_LINES 5
+/* So much shows that a program went on: five lines that only one which lives on writes. */
+#define LIFE_ENOUGH (5 * WO_SCAN_LIFE_SURE)
 
 /* Watches for progress after a failure, and for other signs that the program lives. */
 struct aftermath {
   int found; /* lines of progress */
-  int alive; /* lines of life */
+  int alive; /* signs of life, up to LIFE_ENOUGH */
   wo_event_id failure;
 };
 
-/* The last of so many lines is the evidence. */
+static void tell_life(const struct wo_open *open, wo_event_id failure, bool is_first) {
+  struct wo_event *const life = wo_open_add(open, WO_KIND_LIFE, open->line->text);
+  if (!life) return;
+  life->of = failure;
+  if (is_first) wo_event_set_exact(open->store, life, WO_FIELD_COUNT, 1);
+}
+
+/* The first sign, and the line that makes it enough, are the evidence. */
 static void count_life(struct wo_open *open) {
   struct aftermath *const own = open->state;
   const struct wo_event *const failure = wo_event_get(open->store, own->failure);
-  if (own->alive == LIFE_LINES || !failure || !wo__scan_is_life(open->line, failure->stamp)) return;
-  if (++own->alive < LIFE_LINES) return;
-  struct wo_event *const life = wo_open_add(open, WO_KIND_LIFE, open->line->text);
-  if (life) life->of = own->failure;
+  if (own->alive >= LIFE_ENOUGH || !failure) return;
+  const int life = wo__scan_life(open->line, failure->stamp);
+  if (life == WO_SCAN_LIFE_SURE && own->alive < WO_SCAN_LIFE_SURE) tell_life(open, own->failure, true);
+  own->alive += life;
+  if (life > 0 && own->alive >= LIFE_ENOUGH) tell_life(open, own->failure, false);
 }
 
 static enum wo_more feed_aftermath(struct wo_open *open) {
@@ -81,13 +89,18 @@ static enum wo_more feed_aftermath(struct wo_open *open) {
 const struct wo_format wo__format_aftermath = {
     .name = "aftermath", .state_bytes = sizeof(struct aftermath), .feed = feed_aftermath};
 
-/* Progress after a failure shows whether the job survived it. Exceptions leave room for the memory failures among them. */
-static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
+static bool is_exception(const struct wo_scan *scan, wo_event_id failure) {
+  return wo_event_get(scan->store, failure)->kind == WO_KIND_TRACEBACK;
+}
+
+/* Progress after a failure shows whether the job survived it. An exception is not watched beside the memory failure that it
+ * reports, and leaves room for others. */
+static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure, bool is_alone) {
   if (scan->context_count >= WO_SCAN_CONTEXT_MAX || scan->before.count == 0) return;
   scan->context_count++;
   look_before(scan, line, failure);
-  const bool is_memory = wo_event_get(scan->store, failure)->kind != WO_KIND_TRACEBACK;
-  if (scan->is_at_end || (!is_memory && scan->open_count >= WO_LIMIT_OPEN_READERS / 2)) return;
+  const bool has_room = scan->open_count < WO_LIMIT_OPEN_READERS / 2;
+  if (scan->is_at_end || (is_exception(scan, failure) && (!is_alone || !has_room))) return;
   const struct wo_open *const open = wo__scan_open(scan, &wo__format_aftermath, NULL, line);
   ((struct aftermath *)open->state)->failure = failure;
 }
@@ -95,7 +108,9 @@ static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_eve
 /* Runs when the line is done: looking around adds events of its own, which must not come between a reader and the event that it
  * is filling. */
 void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line) {
-  for (size_t i = 0; i < scan->pending_count; i++) look_around(scan, line, scan->pending[i]);
+  bool is_alone = true;
+  for (size_t i = 0; i < scan->pending_count; i++) is_alone = is_alone && is_exception(scan, scan->pending[i]);
+  for (size_t i = 0; i < scan->pending_count; i++) look_around(scan, line, scan->pending[i], is_alone);
   scan->pending_count = 0;
 }
 

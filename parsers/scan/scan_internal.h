@@ -225,8 +225,9 @@ static inline void wo__scan_watch_for_opening(struct wo_scan *scan) {
   scan->opening.found = 0;
 }
 
-/* Whether only a program that lives on writes this line after a failure at that time. */
-bool wo__scan_is_life(const struct wo_line *line, struct wo_stamp since);
+/* How much the line shows that the program lived on after a failure at that time: WO_SCAN_LIFE_SURE, less, or 0. */
+#define WO_SCAN_LIFE_SURE 2
+int wo__scan_life(const struct wo_line *line, struct wo_stamp since);
 
 /* The reader that watches for progress after a failure. */
 extern const struct wo_format wo__format_aftermath;

@@ -26,7 +26,8 @@ struct traceback {
   enum last last;
   bool has_header;
   bool is_chained;
-  bool is_contained;                  /* the program went on: something above caught it, or nothing depends on it */
+  bool is_contained;                  /* nothing depends on it: the program went on */
+  bool is_caught;                     /* by a server, which goes on with the next request */
   int message_lines;                  /* after the exception, while its message is missing */
   size_t front_len;                   /* of the message: the newest frame of a debugger, which stands in front */
   size_t outer_len;                   /* of the message: the outermost frames, which stay; 0 while all fit */
@@ -121,10 +122,14 @@ static void append_file(struct wo_open *open, struct wo_view path, bool is_packa
   append_path(open, is_package ? wo_traceback_package_path(path) : wo_traceback_short_path(path));
 }
 
-/* Whether a function catches every exception of what it calls, reports it and goes on. */
-static bool is_catching_all(const struct wo_traceback_frame *frame) {
+/* Whether a function catches every exception of what it calls, reports it and goes on with the next request. */
+static bool is_serving(const struct wo_traceback_frame *frame) {
   static const char *const functions[] = {"run_asgi", "run_wsgi", "wsgi_app", "handle_one_request"};
-  if (WO_VIEW_ANY(frame->function, wo_view_starts, functions)) return true;
+  return WO_VIEW_ANY(frame->function, wo_view_starts, functions);
+}
+
+/* Whether a function reports a log record that it could not write. */
+static bool is_logging(const struct wo_traceback_frame *frame) {
   return wo_view_starts(frame->function, "emit") && wo_view_ends(frame->file, "logging/__init__.py");
 }
 
@@ -148,7 +153,8 @@ static void take_frame(struct wo_open *open, struct wo_view text, const struct w
   own->frames++;
   own->strays = 0;
   own->last = is_kept ? LAST_FRAME_USER : LAST_FRAME_PACKAGE;
-  own->is_contained = own->is_contained || is_catching_all(frame);
+  own->is_contained = own->is_contained || is_logging(frame);
+  own->is_caught = own->is_caught || is_serving(frame);
   if (is_inner) keep_end(frame->file, own->inner_file);
   if (is_inner) keep_end(frame->function, own->inner_function);
   own->front_len = 0;
@@ -167,6 +173,13 @@ static bool is_containing(struct wo_view line) {
   return WO_VIEW_ANY(line, wo_view_has, sentences);
 }
 
+/* Sentences with which servers report the exception of a request. */
+static bool is_of_request(struct wo_view line) {
+  static const char *const sentences[] = {"Exception in ASGI application", "Exception on /", "Error handling request",
+                                          "Exception happened during processing of request", "Internal Server Error: /"};
+  return WO_VIEW_ANY(line, wo_view_has, sentences);
+}
+
 /* Python prints one of two sentences and an empty line between tracebacks that belong together. */
 static void note_what_went_before(struct wo_open *open) {
   struct traceback *const own = open->state;
@@ -180,6 +193,7 @@ static void note_what_went_before(struct wo_open *open) {
     }
   }
   if (count > 0 && is_containing(before[0])) own->is_contained = true;
+  if (count > 0 && is_of_request(before[0])) own->is_caught = true;
 }
 
 /* The forms in which the header is written: alone, behind the exception's class (notebooks), in the frame of a box (rich). */
@@ -254,6 +268,7 @@ static void add_fields(const struct wo_open *open, struct wo_event *event) {
   }
   if (open->message_len > 0) wo_event_set_text(open->store, event, WO_FIELD_FRAMES, wo_open_message(open));
   if (own->is_chained) wo_event_set_exact(open->store, event, WO_FIELD_IS_CHAINED, 1);
+  if (own->is_caught) wo_event_set_exact(open->store, event, WO_FIELD_IS_CAUGHT, 1);
   event->severity = open->first.prefix.severity;
 }
 
