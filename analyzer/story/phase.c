@@ -80,39 +80,46 @@ static struct frame frame_of(struct wo_view text) {
   return (struct frame){.text = text, .function = wo_view_cut(&rest, '|'), .is_user = !wo_view_starts(text, "~/")};
 }
 
+/* The name counts if the user wrote it: libraries call other things "test". */
+static bool is_named(const struct wo_phase_hint *hint, const struct frame *frame) {
+  if (!frame->is_user || hint->word_count == 0) return false;
+  return has_word(frame->function, hint->words, hint->word_count) &&
+         !has_word(frame->function, hint->not_words, hint->not_word_count);
+}
+
 static bool shows(const struct wo_phase_hint *hint, const struct frame *frame) {
-  return is_any(frame->function, hint->functions, hint->function_count) ||
-         has_any(frame->text, hint->any_of, hint->any_of_count) ||
-         (frame->is_user && hint->word_count > 0 && has_word(frame->function, hint->words, hint->word_count) &&
-          !has_word(frame->function, hint->not_words, hint->not_word_count));
+  const bool is_shown = is_any(frame->function, hint->functions, hint->function_count) ||
+                        has_any(frame->text, hint->any_of, hint->any_of_count) || is_named(hint, frame);
+  return is_shown && !has_any(frame->text, hint->none_of, hint->none_of_count);
 }
 
 /* The sign of one frame that reaches furthest; of equal ones the first in the list. */
-static struct found sign_of(const struct wo_pack *pack, const struct frame *frame) {
+static struct found sign_of(const struct wo_pack *pack, const struct frame *frame, bool is_memory) {
   struct found best = {.reach = WO_REACH_NONE};
   for (size_t i = 0; i < pack->phase_count; i++) {
     const struct wo_phase_hint *const hint = &pack->phases[i];
-    if (hint->fact.len > 0 || reach_of(hint) <= best.reach || !shows(hint, frame)) continue;
+    if (hint->fact.len > 0 || reach_of(hint) <= best.reach || (hint->is_of_memory && !is_memory)) continue;
+    if (!shows(hint, frame)) continue;
     best = (struct found){hint->phase, reach_of(hint)};
   }
   return best;
 }
 
 /* Functions of a test suite are called tests whatever they do. */
-static void take_frames(const struct wo_pack *pack, struct wo_view frames, struct found *found) {
+static void take_frames(const struct wo_pack *pack, struct wo_view frames, bool is_memory, struct found *found) {
   const bool is_test_run = wo_view_has(frames, ";~/_pytest/") || wo_view_has(frames, "unittest/case.py|");
   while (frames.len > 0) {
     const struct wo_view text = wo_view_cut(&frames, ';');
     if (text.len == 0) continue;
     struct frame frame = frame_of(text);
     frame.is_user = frame.is_user && !is_test_run;
-    take(found, sign_of(pack, &frame));
+    take(found, sign_of(pack, &frame, is_memory));
   }
 }
 
 struct wo_view wo_story_phase(const struct wo_pack *pack, struct wo_view frames) {
   struct found found = {.reach = WO_REACH_NONE};
-  take_frames(pack, frames, &found);
+  take_frames(pack, frames, true, &found);
   return found.phase;
 }
 
@@ -123,16 +130,37 @@ static bool is_around(const struct wo_job *job, const struct wo_event *event, co
   return event->of == failure->id || (event->of != WO_EVENT_NONE && event->of == job->story.traceback);
 }
 
-/* The reach that a pattern gives to the words of a stage: what follows decides against most of them. */
-static enum wo_reach reach_of_words(const struct wo_event *stage) {
-  return wo_view_is(wo_event_text(stage, WO_FIELD_STATE), "pass") ? WO_REACH_PASS : WO_REACH_WORK;
+static bool has_state(const struct wo_event *stage, const char *state) {
+  return wo_view_is(wo_event_text(stage, WO_FIELD_STATE), state);
 }
 
+/* The frames inside of a stage decide against its words, unless those hold for all that is computed in it. */
+static enum wo_reach reach_of_words(const struct wo_event *stage) {
+  return has_state(stage, "pass") || has_state(stage, "task") ? WO_REACH_PASS : WO_REACH_WORK;
+}
+
+/* Behind the failure only the name of the failed task is about what was before it. */
+static bool is_about(const struct wo_event *stage, const struct wo_event *failure) {
+  return stage->span.line <= failure->span.line || has_state(stage, "task");
+}
+
+/* An exception has its traceback; what the program said long before says nothing about where it was raised. */
 static void take_words(const struct wo_job *job, const struct wo_event *failure, struct found *found) {
+  if (failure->kind == WO_KIND_TRACEBACK && wo_event_field(failure, WO_FIELD_FRAMES)) return;
   wo_each_event (event, &job->events) {
-    if (event->kind != WO_KIND_STAGE || !is_around(job, event, failure)) continue;
-    const struct found sign = {wo_event_text(event, WO_FIELD_PHASE), reach_of_words(event)};
-    take(found, sign);
+    if (event->kind != WO_KIND_STAGE || !is_around(job, event, failure) || has_state(event, "program")) continue;
+    if (!is_about(event, failure)) continue;
+    take(found, (struct found){wo_event_text(event, WO_FIELD_PHASE), reach_of_words(event)});
+    return;
+  }
+}
+
+/* Layers alone do not show what a program is for; lines that only one sort of program prints do. */
+static void take_program(const struct wo_job *job, const struct wo_event *failure, struct found *found) {
+  if (found->reach != WO_REACH_WORK) return;
+  wo_each_event (event, &job->events) {
+    if (event->kind != WO_KIND_STAGE || !is_around(job, event, failure) || !has_state(event, "program")) continue;
+    take(found, (struct found){wo_event_text(event, WO_FIELD_PHASE), WO_REACH_PASS});
     return;
   }
 }
@@ -171,10 +199,12 @@ static void borrow_traceback(struct wo_job *job) {
 void wo__read_phase(struct wo_job *job, const struct wo_event *failure) {
   struct found found = {.reach = WO_REACH_NONE};
   if (!failure) return;
-  if (job->story.traceback == WO_EVENT_NONE && wo_story_is_memory(failure)) borrow_traceback(job);
+  const bool is_memory = wo_story_is_memory(failure);
+  if (job->story.traceback == WO_EVENT_NONE && is_memory) borrow_traceback(job);
   const struct wo_event *const traceback = wo_event_get(&job->events, job->story.traceback);
   take_words(job, failure, &found);
-  if (traceback) take_frames(job->pack, wo_event_text(traceback, WO_FIELD_FRAMES), &found);
+  if (traceback) take_frames(job->pack, wo_event_text(traceback, WO_FIELD_FRAMES), is_memory, &found);
+  take_program(job, failure, &found);
   take_messages(job, failure, &found);
   job->story.phase = found.phase;
 }

@@ -8,6 +8,9 @@
 /* Lines after a memory failure that are looked at for progress. */
 #define AFTERMATH_LINES 400
 
+/* Lines after a failure in which a launcher may name the task that failed. */
+#define TASK_LINES 4
+
 /* Lines before a failure that are looked at for progress and for the words of a stage. */
 #define BEFORE_LINES 200
 
@@ -153,6 +156,7 @@ static enum wo_more feed_aftermath(struct wo_open *open) {
   if (open->lines > AFTERMATH_LINES) return WO_MORE_NO_UNREAD;
   if (own->found < 3) {
     struct candidate candidate = candidate_of(open->line);
+    if (open->lines <= TASK_LINES) match_first(scan, scan->before, WANT_STAGE, &candidate, own->failure);
     own->found += match_first(scan, scan->before, WANT_PROGRESS, &candidate, own->failure);
   }
   return WO_MORE_YES;

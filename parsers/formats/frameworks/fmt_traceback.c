@@ -337,11 +337,11 @@ static bool is_mild(enum wo_severity severity) {
 static enum wo_more add_traceback(struct wo_open *open, size_t class_len) {
   struct traceback *const own = open->state;
   const struct wo_view text = wo_view_trim(open->line->text);
-  const struct wo_view message = wo_view_trim(wo_view_skip(text, class_len + 1));
+  const struct wo_view message = wo_view_trim(wo_view_skip(text, class_len > 0 ? class_len + 1 : 0));
   struct wo_event *const event = wo_open_add(open, WO_KIND_TRACEBACK, open->line->text);
   if (!event) return WO_MORE_NO;
   if (own->is_contained || is_mild(open->first.prefix.severity)) event->is_quoted = true;
-  wo_event_set_text(open->store, event, WO_FIELD_EXCEPTION, wo_view_sub(text, 0, class_len));
+  if (class_len > 0) wo_event_set_text(open->store, event, WO_FIELD_EXCEPTION, wo_view_sub(text, 0, class_len));
   add_fields(open, event);
   open->event = event->id;
   own->message_lines = 1;
@@ -368,7 +368,7 @@ static bool take_numbered_code(struct wo_open *open, struct wo_view text) {
   struct traceback *const own = open->state;
   uint64_t line = 0;
   struct wo_view code;
-  if (own->style == STYLE_PYTHON || own->frames == 0) return false;
+  if (own->style == STYLE_PYTHON || own->style == STYLE_DEBUGGER || own->frames == 0) return false;
   if (wo_traceback_read_arrow(text, &line, &code)) {
     if (own->last == LAST_FRAME_USER && own->user_line == 0) own->user_line = line;
     append_frame_text(open, code);
@@ -376,6 +376,14 @@ static bool take_numbered_code(struct wo_open *open, struct wo_view text) {
     return true;
   }
   return own->style == STYLE_RICH ? text.ptr != open->line->text.ptr : indent_of(text) > 0 || wo_is_digit(text.ptr[0]);
+}
+
+/* A program that prints the stack and then str(exception) leaves out the class. */
+static bool is_message_alone(struct wo_view text) {
+  static const char *const messages[] = {"CUDA out of memory",  "HIP out of memory",         "XPU out of memory",
+                                         "NPU out of memory",   "MPS backend out of memory", "CUDA error: out of memory",
+                                         "Allocation on device"};
+  return WO_VIEW_ANY(text, wo_view_starts, messages);
 }
 
 /* The exception of a debugger stands on the first line, which is gone from the buffer. */
@@ -393,7 +401,7 @@ static enum wo_more take_other(struct wo_open *open, struct wo_view text) {
   const bool is_outside = indent_of(open->line->text) < own->frame_indent || own->frame_indent <= 0;
   if (wo_view_trim(text).len == 0 || !is_outside) return WO_MORE_YES;
   const size_t class_len = wo_exception_class(wo_view_trim(text));
-  if (class_len > 0 && own->frames > 0) return add_traceback(open, class_len);
+  if (own->frames > 0 && (class_len > 0 || is_message_alone(wo_view_trim(text)))) return add_traceback(open, class_len);
   if (own->style == STYLE_DEBUGGER && own->frames > 0) {
     add_inverted(open);
     return WO_MORE_NO_UNREAD;
