@@ -480,6 +480,12 @@ static bool is_named(struct wo_view name, struct wo_view message) {
   return !is_plain && has_letter(message);
 }
 
+/* Whether the message says that the program goes on without. */
+static bool is_given_up(struct wo_view message) {
+  static const char *const words[] = {"alling back", "skipping", "Skipping", "ignoring", "Ignoring", "ignored", "etrying"};
+  return WO_VIEW_ANY(message, wo_view_has, words);
+}
+
 /* What is left of a failure when only its last line was pasted, kept by `tail`, or handed to a logger. */
 static enum wo_more begin_exception(struct wo_open *open, const struct wo_match *match) {
   (void)match;
@@ -487,7 +493,7 @@ static enum wo_more begin_exception(struct wo_open *open, const struct wo_match 
   const size_t class_len = wo_exception_class(text);
   if (class_len == 0 || class_len == text.len || is_mild(open->line->prefix.severity) || is_read_already(open)) return WO_MORE_NO;
   const struct wo_view message = wo_view_trim(wo_view_skip(text, class_len + 1));
-  if (!is_named(wo_view_sub(text, 0, class_len), message)) return WO_MORE_NO;
+  if (!is_named(wo_view_sub(text, 0, class_len), message) || is_given_up(message)) return WO_MORE_NO;
   struct wo_event *const event = wo_open_add(open, WO_KIND_TRACEBACK, text);
   if (!event) return WO_MORE_NO;
   wo_event_set_text(open->store, event, WO_FIELD_EXCEPTION, wo_view_sub(text, 0, class_len));
