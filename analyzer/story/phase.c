@@ -68,16 +68,37 @@ static bool has_word(struct wo_view name, const struct wo_view *words, size_t co
 
 /* ---- Frames ---- */
 
+/* Hashes of pairs of bytes. */
+enum { PAIRS = 256 };
+
 /* "path|function|code"; packages begin with "~/". */
 struct frame {
   struct wo_view text, function;
   bool is_user;
+  bool has_pair[PAIRS]; /* which pairs of bytes are in the text, by their hash */
 };
+
+static size_t hash_pair(const char *at) {
+  return ((unsigned char)at[0] * 7u + (unsigned char)at[1]) % PAIRS;
+}
 
 static struct frame frame_of(struct wo_view text) {
   struct wo_view rest = text;
   (void)wo_view_cut(&rest, '|');
-  return (struct frame){.text = text, .function = wo_view_cut(&rest, '|'), .is_user = !wo_view_starts(text, "~/")};
+  struct frame frame = {.text = text, .function = wo_view_cut(&rest, '|'), .is_user = !wo_view_starts(text, "~/")};
+  for (size_t i = 0; i + 1 < text.len; i++) frame.has_pair[hash_pair(text.ptr + i)] = true;
+  return frame;
+}
+
+/* Most needles are ruled out by their first or their last two bytes. */
+static bool frame_has(const struct frame *frame, const struct wo_view *needles, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_view needle = needles[i];
+    if (needle.len < 2 || !frame->has_pair[hash_pair(needle.ptr)]) continue;
+    if (!frame->has_pair[hash_pair(needle.ptr + needle.len - 2)]) continue;
+    if (wo_view_find(frame->text, needle, 0) != WO_NOT_FOUND) return true;
+  }
+  return false;
 }
 
 /* The name counts if the user wrote it: libraries call other things "test". */
@@ -89,8 +110,8 @@ static bool is_named(const struct wo_phase_hint *hint, const struct frame *frame
 
 static bool shows(const struct wo_phase_hint *hint, const struct frame *frame) {
   const bool is_shown = is_any(frame->function, hint->functions, hint->function_count) ||
-                        has_any(frame->text, hint->any_of, hint->any_of_count) || is_named(hint, frame);
-  return is_shown && !has_any(frame->text, hint->none_of, hint->none_of_count);
+                        frame_has(frame, hint->any_of, hint->any_of_count) || is_named(hint, frame);
+  return is_shown && !frame_has(frame, hint->none_of, hint->none_of_count);
 }
 
 /* The sign of one frame that reaches furthest; of equal ones the first in the list. */
@@ -125,10 +146,9 @@ struct wo_view wo_story_phase(const struct wo_pack *pack, struct wo_view frames)
 
 /* ---- Words ---- */
 
-/* Whether an event was found while looking around the failure. */
-static bool is_around(const struct wo_job *job, const struct wo_event *event, const struct wo_event *failure) {
-  return event->of == failure->id || (event->of != WO_EVENT_NONE && event->of == job->story.traceback);
-}
+/* Lines between the words of a stage and the failure, or between the failure and the name of the task that it ended. */
+#define STAGE_LINES 250
+#define TASK_LINES 8
 
 static bool has_state(const struct wo_event *stage, const char *state) {
   return wo_view_is(wo_event_text(stage, WO_FIELD_STATE), state);
@@ -139,30 +159,47 @@ static enum wo_reach reach_of_words(const struct wo_event *stage) {
   return has_state(stage, "pass") || has_state(stage, "task") ? WO_REACH_PASS : WO_REACH_WORK;
 }
 
-/* Behind the failure only the name of the failed task is about what was before it. */
+/* Whether the program made a step between two lines. */
+static bool has_step(const struct wo_job *job, const struct wo_event *stage, const struct wo_event *failure) {
+  wo_each_event (event, &job->events) {
+    if (event->kind != WO_KIND_PROGRESS || event->span.file != failure->span.file) continue;
+    if (event->span.line > stage->span.line && event->span.line <= failure->span.line) return true;
+  }
+  return false;
+}
+
+/* Whether a stage is about the failure. Behind it only the name of the failed task is, or what one sort of program prints. */
 static bool is_about(const struct wo_event *stage, const struct wo_event *failure) {
-  return stage->span.line <= failure->span.line || has_state(stage, "task");
+  if (stage->kind != WO_KIND_STAGE || stage->span.file != failure->span.file) return false;
+  const uint64_t line = stage->span.line;
+  if (line <= failure->span.line) return failure->span.line - line <= STAGE_LINES;
+  return line - failure->span.line <= TASK_LINES && (has_state(stage, "task") || has_state(stage, "program"));
+}
+
+/* The nearest stage before the failure, else the nearest behind it; of programs or of what they do. NULL if there is none. */
+static const struct wo_event *stage_of(const struct wo_job *job, const struct wo_event *failure, bool is_of_program) {
+  const struct wo_event *best = NULL;
+  wo_each_event (event, &job->events) {
+    if (!is_about(event, failure) || has_state(event, "program") != is_of_program) continue;
+    const bool is_before = event->span.line <= failure->span.line;
+    const bool is_nearer = best && (best->span.line > failure->span.line || event->span.line >= best->span.line);
+    if (!best || (is_before && is_nearer)) best = event;
+  }
+  return best;
 }
 
 /* An exception has its traceback; what the program said long before says nothing about where it was raised. */
 static void take_words(const struct wo_job *job, const struct wo_event *failure, struct found *found) {
   if (failure->kind == WO_KIND_TRACEBACK && wo_event_field(failure, WO_FIELD_FRAMES)) return;
-  wo_each_event (event, &job->events) {
-    if (event->kind != WO_KIND_STAGE || !is_around(job, event, failure) || has_state(event, "program")) continue;
-    if (!is_about(event, failure)) continue;
-    take(found, (struct found){wo_event_text(event, WO_FIELD_PHASE), reach_of_words(event)});
-    return;
-  }
+  const struct wo_event *const stage = stage_of(job, failure, false);
+  if (!stage || has_step(job, stage, failure)) return;
+  take(found, (struct found){wo_event_text(stage, WO_FIELD_PHASE), reach_of_words(stage)});
 }
 
 /* Layers alone do not show what a program is for; lines that only one sort of program prints do. */
 static void take_program(const struct wo_job *job, const struct wo_event *failure, struct found *found) {
-  if (found->reach != WO_REACH_WORK) return;
-  wo_each_event (event, &job->events) {
-    if (event->kind != WO_KIND_STAGE || !is_around(job, event, failure) || !has_state(event, "program")) continue;
-    take(found, (struct found){wo_event_text(event, WO_FIELD_PHASE), WO_REACH_PASS});
-    return;
-  }
+  const struct wo_event *const stage = stage_of(job, failure, true);
+  if (stage && found->reach == WO_REACH_WORK) take(found, (struct found){wo_event_text(stage, WO_FIELD_PHASE), WO_REACH_PASS});
 }
 
 /* ---- The message ---- */

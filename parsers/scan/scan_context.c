@@ -34,7 +34,7 @@ static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_eve
   struct wo_backwards walk = wo__scan_walk_back(scan, scan->line_start, line->number);
   struct wo_view raw;
   uint64_t offset = 0;
-  bool has_stage = false;
+  bool has_stage = false; /* also in lines that the walk from an earlier failure has looked at */
   /* The failing line itself may carry the bar that the message was glued to. */
   const bool is_own = wo_event_get(scan->store, failure)->span.line == line->number;
   struct wo_candidate own = wo__candidate_of(line);
@@ -44,9 +44,11 @@ static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_eve
   scan->clean = buf;
   for (int lines = 0; lines < BEFORE_LINES && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
     struct wo_candidate before = wo__candidate_at(raw, walk.number, offset);
+    has_stage = has_stage || walk.number <= scan->walked_line;
     if (look_at(scan, &before, failure, &has_stage)) break;
   }
   scan->clean = clean;
+  scan->walked_line = line->number;
 }
 
 /* Lines of life that show that a program went on. */
