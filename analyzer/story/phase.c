@@ -150,6 +150,9 @@ struct wo_view wo_story_phase(const struct wo_pack *pack, struct wo_view frames)
 #define STAGE_LINES 250
 #define TASK_LINES 8
 
+/* Lines that TensorFlow may print between a failure and its node. */
+#define DUMP_LINES 3000
+
 static bool has_state(const struct wo_event *stage, const char *state) {
   return wo_view_is(wo_event_text(stage, WO_FIELD_STATE), state);
 }
@@ -168,19 +171,30 @@ static bool has_step(const struct wo_job *job, const struct wo_event *stage, con
   return false;
 }
 
-/* Whether a stage is about the failure. Behind it only the name of the failed task is, or what one sort of program prints. */
+/* Sorts of stages, by the state that their pattern gives: what the program does, what sort of program it is, and the node of a
+ * graph that failed. */
+enum sort { SORT_STAGE, SORT_PROGRAM, SORT_NODE };
+
+static enum sort sort_of(const struct wo_event *stage) {
+  if (has_state(stage, "program")) return SORT_PROGRAM;
+  return has_state(stage, "node") ? SORT_NODE : SORT_STAGE;
+}
+
+/* Whether a stage is about the failure. Behind it only the name of the failed task is, or what one sort of program prints; a node
+ * is told at the end of a dump of the memory. */
 static bool is_about(const struct wo_event *stage, const struct wo_event *failure) {
   if (stage->kind != WO_KIND_STAGE || stage->span.file != failure->span.file) return false;
   const uint64_t line = stage->span.line;
-  if (line <= failure->span.line) return failure->span.line - line <= STAGE_LINES;
-  return line - failure->span.line <= TASK_LINES && (has_state(stage, "task") || has_state(stage, "program"));
+  if (line <= failure->span.line) return sort_of(stage) != SORT_NODE && failure->span.line - line <= STAGE_LINES;
+  if (sort_of(stage) == SORT_NODE) return line - failure->span.line <= DUMP_LINES;
+  return line - failure->span.line <= TASK_LINES && (sort_of(stage) == SORT_PROGRAM || has_state(stage, "task"));
 }
 
-/* The nearest stage before the failure, else the nearest behind it; of programs or of what they do. NULL if there is none. */
-static const struct wo_event *stage_of(const struct wo_job *job, const struct wo_event *failure, bool is_of_program) {
+/* The nearest stage before the failure, else the nearest behind it. NULL if there is none. */
+static const struct wo_event *stage_of(const struct wo_job *job, const struct wo_event *failure, enum sort sort) {
   const struct wo_event *best = NULL;
   wo_each_event (event, &job->events) {
-    if (!is_about(event, failure) || has_state(event, "program") != is_of_program) continue;
+    if (!is_about(event, failure) || sort_of(event) != sort) continue;
     const bool is_before = event->span.line <= failure->span.line;
     const bool is_nearer = best && (best->span.line > failure->span.line || event->span.line >= best->span.line);
     if (!best || (is_before && is_nearer)) best = event;
@@ -191,18 +205,24 @@ static const struct wo_event *stage_of(const struct wo_job *job, const struct wo
 /* An exception has its traceback; what the program said long before says nothing about where it was raised. */
 static void take_words(const struct wo_job *job, const struct wo_event *failure, struct found *found) {
   if (failure->kind == WO_KIND_TRACEBACK && wo_event_field(failure, WO_FIELD_FRAMES)) return;
-  const struct wo_event *const stage = stage_of(job, failure, false);
+  const struct wo_event *const stage = stage_of(job, failure, SORT_STAGE);
   if (!stage || has_step(job, stage, failure)) return;
   take(found, (struct found){wo_event_text(stage, WO_FIELD_PHASE), reach_of_words(stage)});
 }
 
 /* Layers alone do not show what a program is for; lines that only one sort of program prints do. */
 static void take_program(const struct wo_job *job, const struct wo_event *failure, struct found *found) {
-  const struct wo_event *const stage = stage_of(job, failure, true);
+  const struct wo_event *const stage = stage_of(job, failure, SORT_PROGRAM);
   if (stage && found->reach == WO_REACH_WORK) take(found, (struct found){wo_event_text(stage, WO_FIELD_PHASE), WO_REACH_PASS});
 }
 
 /* ---- The message ---- */
+
+/* The node of a graph is where it failed, whatever called the graph. */
+static void take_node(const struct wo_job *job, const struct wo_event *failure, struct found *found) {
+  const struct wo_event *const node = stage_of(job, failure, SORT_NODE);
+  if (node) take(found, (struct found){wo_event_text(node, WO_FIELD_PHASE), WO_REACH_TOLD});
+}
 
 static void take_message(const struct wo_pack *pack, const struct wo_event *event, struct found *found) {
   const struct wo_view kind = wo_view_of(wo_kind_name(event->kind));
@@ -242,6 +262,7 @@ void wo__read_phase(struct wo_job *job, const struct wo_event *failure) {
   take_words(job, failure, &found);
   if (traceback) take_frames(job->pack, wo_event_text(traceback, WO_FIELD_FRAMES), is_memory, &found);
   take_program(job, failure, &found);
+  take_node(job, failure, &found);
   take_messages(job, failure, &found);
   job->story.phase = found.phase;
 }
