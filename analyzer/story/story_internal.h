@@ -10,6 +10,7 @@
 #define WO__TRACEBACK_LINES 6
 #define WO__TRACEBACK_EVENTS 256
 #define WO__TRACEBACK_NEXT 16
+#define WO__TRACEBACK_EMPTY_LINES 60
 
 /* How strongly an event claims to be the cause of the job's end; the higher claim wins, then the earlier event. */
 enum wo__claim {

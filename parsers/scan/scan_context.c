@@ -9,6 +9,9 @@
 /* Lines after a failure that are looked at for progress. */
 #define AFTERMATH_LINES 400
 
+/* Lines after a failure in which a launcher may name the task that failed. */
+#define TASK_LINES 4
+
 /* Lines before a failure that are looked at for progress and for the words of a stage. */
 #define BEFORE_LINES 200
 
@@ -31,7 +34,7 @@ static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_eve
   struct wo_backwards walk = wo__scan_walk_back(scan, scan->line_start, line->number);
   struct wo_view raw;
   uint64_t offset = 0;
-  bool has_stage = false;
+  bool has_stage = false; /* also in lines that the walk from an earlier failure has looked at */
   /* The failing line itself may carry the bar that the message was glued to. */
   const bool is_own = wo_event_get(scan->store, failure)->span.line == line->number;
   struct wo_candidate own = wo__candidate_of(line);
@@ -41,9 +44,11 @@ static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_eve
   scan->clean = buf;
   for (int lines = 0; lines < BEFORE_LINES && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
     struct wo_candidate before = wo__candidate_at(raw, walk.number, offset);
+    has_stage = has_stage || walk.number <= scan->walked_line;
     if (look_at(scan, &before, failure, &has_stage)) break;
   }
   scan->clean = clean;
+  scan->walked_line = line->number;
 }
 
 /* So much shows that a program went on: five lines that only one which lives on writes. */
@@ -81,6 +86,7 @@ static enum wo_more feed_aftermath(struct wo_open *open) {
   count_life(open);
   if (own->found < 3) {
     struct wo_candidate candidate = wo__candidate_of(open->line);
+    if (open->lines <= TASK_LINES) match_first(scan, scan->stages, &candidate, own->failure);
     own->found += match_first(scan, scan->before, &candidate, own->failure);
   }
   return WO_MORE_YES;

@@ -117,6 +117,7 @@ struct wo_scan {
   wo_event_id pending[WO_SCAN_PENDING_MAX]; /* failures of this line whose surroundings are still to be looked at */
   size_t pending_count;
   size_t context_count;                                  /* memory failures whose surroundings were looked at */
+  uint64_t walked_line;                                  /* of the last of them: what is before it was looked at for stages */
   struct wo_seen_setting settings[WO_SCAN_SETTINGS_MAX]; /* hash table by key */
   uint64_t walked_bytes;                                 /* by walks that are not bounded otherwise, so far */
   uint64_t looked_back_bytes;                            /* by wo_scan_each_line_before, so far */

@@ -163,9 +163,12 @@ struct wo_phase_hint {
   struct wo_view phase; /* its id; several hints may give one */
   struct wo_view fact;  /* not empty: no phase, but the fact that the frames show ("oom.is_attention") */
   bool is_innermost;    /* of a fact: only the innermost frames count */
+  bool is_of_memory;    /* counts only for failures of memory */
   enum wo_reach reach;
   const struct wo_view *any_of; /* substrings of "path|function|code" */
   size_t any_of_count;
+  const struct wo_view *none_of; /* a frame with one of these does not count */
+  size_t none_of_count;
   const struct wo_view *functions; /* names of functions, whole */
   size_t function_count;
   const struct wo_view *words; /* words in names of functions that the user wrote: "eval" is one of "run_eval" */

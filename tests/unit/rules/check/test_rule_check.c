@@ -132,6 +132,7 @@ static const struct {
     {"[" GOOD_CAUSE ", " FIX(", \"already\": \"true\"") "]", "x.json:1: fix f: 'already' without 'already_say'"},
     {"{\"knob\": \"k\", \"unit\": \"number\", \"aliases\": [\"abcdefg\"]}", "x.json:1: knob k: 'means' is missing or empty"},
     {"{\"phase\": \"backward\"}", ":0: phase backward: 'any_of' is missing or empty"},
+    {"{\"phase\": \"startup\", \"kinds\": [\"vllm_kvs\"]}", ":0: phase startup: unknown kind 'vllm_kvs'"},
     {"{\"term\": \"x\", \"title\": \"t\"}", ":0: term x: 'text' is missing or empty"},
     {PATTERN("\"regex\": \"x\""), "x.json:1: pattern p: no samples"},
     {PATTERN("\"regex\": \"x\", \"samples\": [\"x\"]"), "x.json:1: pattern p: sample 1 holds none of the literals"},
