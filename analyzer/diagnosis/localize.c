@@ -1,5 +1,5 @@
-/* Puts the tools of a system and of a maker of cards in place of those that rules name. What the log does not show is taken for Linux
- * and NVIDIA, as in most logs. */
+/* Puts the tools of a system and of a maker of cards in place of those that rules name. What the log does not show is taken for
+ * Linux and NVIDIA, as in most logs. */
 #include "analyzer/diagnosis/localize.h"
 
 #include "analyzer/diagnosis/diagnose.h"
@@ -38,7 +38,8 @@ static size_t options_end(struct wo_view text, size_t at) {
     size_t end = at + 1;
     while (end < text.len && text.ptr[end] != ' ' && text.ptr[end] != ':') end++;
     const struct wo_view word = wo_view_sub(text, at + 1, end);
-    const bool is_short = word.len == 2 && word.ptr[0] == '-' && wo_is_alpha(word.ptr[1]) && word.ptr[1] != 'L' && word.ptr[1] != 'q';
+    const bool is_short =
+        word.len == 2 && word.ptr[0] == '-' && wo_is_alpha(word.ptr[1]) && word.ptr[1] != 'L' && word.ptr[1] != 'q';
     const bool is_option = wo_view_starts(word, "-") || wo_view_is(word, "dmon") || wo_view_is(word, "nvlink") || has_value;
     if (!is_option) break;
     has_value = is_short && !has_value;
@@ -57,7 +58,8 @@ struct wo_view wo_localize_text(const struct wo_diagnosis *diagnosis, struct wo_
   return wo_arena_join(diagnosis->arena, parts, sizeof parts / sizeof parts[0]);
 }
 
-/* "export NAME=value   # why" as a command line of Windows takes it: without the remark, which would become a part of the value. */
+/* "export NAME=value   # why" as a command line of Windows takes it: without the remark, which would become a part of the value.
+ */
 static struct wo_view as_set(const struct wo_diagnosis *diagnosis, struct wo_view command) {
   const size_t remark = wo_view_find(command, WO_VIEW(" #"), 0);
   const struct wo_view line = wo_view_trim(wo_view_sub(command, 0, remark == WO_NOT_FOUND ? command.len : remark));
@@ -67,7 +69,8 @@ static struct wo_view as_set(const struct wo_diagnosis *diagnosis, struct wo_vie
 struct wo_view wo_localize_command(const struct wo_diagnosis *diagnosis, struct wo_view command) {
   const size_t tool = find_tool(diagnosis);
   const bool is_windows = is_platform(diagnosis, "windows");
-  if ((is_windows || is_platform(diagnosis, "macos")) && WO_VIEW_ANY(command, wo_view_starts, of_linux)) return (struct wo_view){0};
+  if ((is_windows || is_platform(diagnosis, "macos")) && WO_VIEW_ANY(command, wo_view_starts, of_linux))
+    return (struct wo_view){0};
   if (is_windows && wo_view_starts(command, "export ")) return as_set(diagnosis, command);
   if (tool == WO_NOT_FOUND) return command;
   if (WO_VIEW_ANY(command, wo_view_starts, of_nvidia)) return (struct wo_view){0};
