@@ -48,7 +48,19 @@ static size_t options_end(struct wo_view text, size_t at) {
   return at;
 }
 
-struct wo_view wo_localize_text(const struct wo_diagnosis *diagnosis, struct wo_view text) {
+/* A program without gradients has no accumulation, and its batch is not cut into smaller ones. */
+static struct wo_view without_micro(const struct wo_diagnosis *diagnosis, struct wo_view text) {
+  const struct wo_program *const program = &diagnosis->facts->program;
+  const bool trains = program->kind == WO_PROGRAM_UNKNOWN || program->kind == WO_PROGRAM_TRAINING;
+  for (size_t at = trains ? WO_NOT_FOUND : wo_view_find(text, WO_VIEW("micro-batch"), 0); at != WO_NOT_FOUND;
+       at = wo_view_find(text, WO_VIEW("micro-batch"), at)) {
+    const struct wo_view parts[] = {wo_view_sub(text, 0, at), wo_view_skip(text, at + 6)};
+    text = wo_arena_join(diagnosis->arena, parts, sizeof parts / sizeof parts[0]);
+  }
+  return text;
+}
+
+static struct wo_view with_tool(const struct wo_diagnosis *diagnosis, struct wo_view text) {
   const struct wo_view name = WO_VIEW("nvidia-smi");
   const size_t tool = find_tool(diagnosis);
   const size_t at = tool == WO_NOT_FOUND ? WO_NOT_FOUND : wo_view_find(text, name, 0);
@@ -56,6 +68,10 @@ struct wo_view wo_localize_text(const struct wo_diagnosis *diagnosis, struct wo_
   const struct wo_view parts[] = {wo_view_sub(text, 0, at), wo_view_of(tools[tool].tool),
                                   wo_view_skip(text, options_end(text, at + name.len))};
   return wo_arena_join(diagnosis->arena, parts, sizeof parts / sizeof parts[0]);
+}
+
+struct wo_view wo_localize_text(const struct wo_diagnosis *diagnosis, struct wo_view text) {
+  return without_micro(diagnosis, with_tool(diagnosis, text));
 }
 
 /* "export NAME=value   # why" as a command line of Windows takes it: without the remark, which would become a part of the value.
