@@ -52,6 +52,7 @@ void wo__facts_program(struct wo_facts *facts) {
   wo__set_text(facts, "program.name", program->name.text, program->name.evidence);
   wo__set_text(facts, "host.platform", program->platform.text, program->platform.evidence);
   wo__set_text(facts, "gpu.vendor", program->vendor.text, program->vendor.evidence);
+  wo__set_text(facts, "job.manager", program->manager.text, program->manager.evidence);
   const bool trains = wo_program_suits(program, WO_PROGRAM_BIT(WO_PROGRAM_TRAINING));
   if (trains || is_known) wo__set_bool(facts, "program.trains", trains, program->kind_evidence);
 }

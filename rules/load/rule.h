@@ -161,6 +161,7 @@ struct wo_sign {
   struct wo_view name;       /* "vllm" */
   struct wo_view platform;   /* "windows" */
   struct wo_view vendor;     /* "amd" */
+  struct wo_view manager;    /* "slurm" */
   enum wo_weight weight;
   const struct wo_view *frames; /* substrings of "path|function|code" of a traceback's frame; '/' is '\\' too */
   size_t frame_count;
