@@ -328,18 +328,22 @@ static bool is_pattern(const struct wo_pack *pack, struct wo_view id) {
 /* Names that match nothing would be silent for ever. */
 static void check_sign(struct wo_lint *lint, const struct wo_sign *sign) {
   static const char *const platforms[] = {"linux", "windows", "wsl", "macos"};
+  static const char *const managers[] = {"slurm", "lsf", "pbs", "kubernetes"};
   static const char *const vendors[] = {"nvidia", "amd", "intel", "apple", "huawei"};
   const struct wo_lint_rule rule = {lint, sign->place, WO_SORT_SIGN, sign->id};
   check_id(&rule);
-  if (sign->kind == WO_PROGRAM_UNKNOWN && sign->name.len + sign->platform.len + sign->vendor.len == 0)
-    wo__lint_complain(&rule, WO_E_SYNTAX, "shows nothing: 'kind', 'name', 'platform' and 'vendor' are missing");
+  if (sign->kind == WO_PROGRAM_UNKNOWN && sign->name.len + sign->platform.len + sign->vendor.len + sign->manager.len == 0)
+    wo__lint_complain(&rule, WO_E_SYNTAX, "shows nothing: 'kind', 'name', 'platform', 'vendor' and 'manager' are missing");
   if (sign->frame_count + sign->file_count + sign->script_count + sign->pattern_count + sign->knob_count + sign->progress_count +
-          sign->kind_count == 0)
+          sign->kind_count ==
+      0)
     wo__lint_complain(&rule, WO_E_SYNTAX, "is shown by nothing: no list of texts");
   if (sign->platform.len > 0 && !WO_VIEW_ANY(sign->platform, wo_view_is, platforms))
     wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown platform '%.*s'", WO_SHOWN(sign->platform));
   if (sign->vendor.len > 0 && !WO_VIEW_ANY(sign->vendor, wo_view_is, vendors))
     wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown vendor '%.*s'", WO_SHOWN(sign->vendor));
+  if (sign->manager.len > 0 && !WO_VIEW_ANY(sign->manager, wo_view_is, managers))
+    wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown manager '%.*s'", WO_SHOWN(sign->manager));
   for (size_t i = 0; i < sign->pattern_count; i++) {
     if (!is_pattern(lint->pack, sign->patterns[i]))
       wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown pattern '%.*s'", WO_SHOWN(sign->patterns[i]));

@@ -98,8 +98,8 @@ struct wo_knob_change {
 struct wo_fix {
   struct wo_view id;
   const struct wo_template *title;
-  unsigned for_programs;                 /* kinds of programs that it is meant for (WO_PROGRAM_BIT); 0: not given, as all */
-  const struct wo_view *stand_ins;       /* ids of fixes that are tried in its place where it is not meant for the program */
+  unsigned for_programs;           /* kinds of programs that it is meant for (WO_PROGRAM_BIT); 0: not given, as all */
+  const struct wo_view *stand_ins; /* ids of fixes that are tried in its place where it is not meant for the program */
   size_t stand_in_count;
   const struct wo_expr *when;            /* applicable at all; NULL = always */
   const struct wo_expr *already;         /* true: already set, not proposed; NULL = never */
@@ -189,6 +189,7 @@ struct wo_sign {
   struct wo_view name;       /* "vllm" */
   struct wo_view platform;   /* "windows" */
   struct wo_view vendor;     /* "amd" */
+  struct wo_view manager;    /* "slurm" */
   enum wo_weight weight;
   const struct wo_view *frames; /* substrings of "path|function|code" of a traceback's frame; '/' is '\\' too */
   size_t frame_count;

@@ -1,4 +1,5 @@
-/* Signs of what a program does and where it runs: their keys, and where each goes; and the sets of kinds that fixes are meant for. */
+/* Signs of what a program does and where it runs: their keys, and where each goes; and the sets of kinds that fixes are meant
+ * for. */
 #include <string.h>
 
 #include "rules/load/rule_read_internal.h"
@@ -54,6 +55,7 @@ static const struct wo_member sign_members[] = {
     {.key = "name", .read = wo__load_text, WO_AT(wo_sign, name)},
     {.key = "platform", .read = wo__load_text, WO_AT(wo_sign, platform)},
     {.key = "vendor", .read = wo__load_text, WO_AT(wo_sign, vendor)},
+    {.key = "manager", .read = wo__load_text, WO_AT(wo_sign, manager)},
     {.key = "weight", .read = wo__load_weight, WO_AT(wo_sign, weight), .is_needed = true},
     {TEXTS("frames", frames, frame_count)},
     {TEXTS("files", files, file_count)},
