@@ -15,8 +15,10 @@
 #define IDLE_RESIDUE 0.02
 #define IDLE_RESIDUE_LEAST (0.1 * WO_GIB)
 
-/* Idle memory decides when, after the request, it could serve another one as large, or this share of the need. */
+/* Idle memory decides when it could serve another request as large, or leaves this share of the need after the first one; or when
+ * it serves the request alone, and is no small share of the need. */
 #define IDLE_ALLOWANCE 0.10
+#define IDLE_SHARE 0.08
 
 /* A request of this share of the card is itself what does not fit. */
 #define REQUEST_SHARE 0.5
@@ -113,6 +115,12 @@ static struct wo_interval wanted_after(const struct wo_division *division, enum 
   return share.mid < request.mid ? share : request;
 }
 
+/* Whether idle memory serves the request without any help of free memory, and is no small share of the need. */
+static bool is_idle_large(const struct wo_division *division) {
+  const double idle = middle(division, WO_HOLDER_IDLE);
+  return usable(division, WO_HOLDER_IDLE).lo >= division->request.value.hi && idle >= IDLE_SHARE * division->need.value.mid;
+}
+
 /* Whether the request would have been served if the part had been free, and what would then be left. */
 static void ask_part(struct wo_division *division, enum wo_holder part) {
   const struct wo_figure free = division->parts[WO_HOLDER_FREE];
@@ -123,7 +131,8 @@ static void ask_part(struct wo_division *division, enum wo_holder part) {
   const struct wo_interval request = division->request.value;
   division->would_serve[part] = is_at_least(room, request);
   if (!division->need.is_known || part == WO_HOLDER_TENSORS) return;
-  const enum wo_truth leaves = is_at_least(room, wo_interval_plus(request, wanted_after(division, part)));
+  enum wo_truth leaves = is_at_least(room, wo_interval_plus(request, wanted_after(division, part)));
+  if (part == WO_HOLDER_IDLE && is_idle_large(division)) leaves = WO_TRUE;
   division->would_fit[part] = division->would_serve[part] == WO_TRUE ? leaves : division->would_serve[part];
 }
 

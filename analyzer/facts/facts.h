@@ -3,7 +3,7 @@
 #define WO_FACTS_H
 
 #include "analyzer/card/figure.h"
-#include "analyzer/story/job.h"
+#include "analyzer/program/program.h"
 #include "rules/language/expr.h"
 
 /* A value that the inputs give for a knob, but that does not count. */
@@ -59,6 +59,7 @@ struct wo_facts {
   const struct wo_rank *ranks; /* analyzer/facts/ranks.h; by number */
   size_t rank_count;
   const struct wo_sizes *sizes; /* analyzer/facts/sizes.h */
+  struct wo_program program;    /* what kind of program it is */
   struct wo_fact_table rank_rows;
   struct wo_fact_table card_rows;
   const struct wo_fact_stage *stage; /* the one that runs; NULL when all are done */
@@ -83,8 +84,8 @@ const struct wo_alias *wo_facts_event_alias(const struct wo_knob *knob, const st
 /* Sets a fact of rules/language/facts.def. */
 void wo_facts_set(struct wo_facts *facts, const char *name, struct wo_value value, wo_event_id evidence);
 
-/* The spelling for a knob that no input sets: the newest that the release of PyTorch is sure to read, else the first. Never NULL;
- * the knob must have an alias. Reads job.torch_release. */
+/* The spelling for a knob that no input sets: that of the program that the log names, else the newest that the release of PyTorch
+ * is sure to read, else the first. Never NULL; the knob must have an alias. Reads job.torch_release and the program. */
 const struct wo_alias *wo_facts_default_alias(const struct wo_facts *facts, const struct wo_knob *knob);
 
 /* The value of a column in a row of its table; unknown if there is no such column or row. */

@@ -7,6 +7,7 @@
 #include "rules/files/rule_file.h"
 #include "rules/language/expr.h"
 #include "rules/language/template.h"
+#include "rules/load/program_kind.h"
 #include "rules/load/weights.h"
 
 /* Where a rule is, for messages. */
@@ -95,6 +96,9 @@ struct wo_knob_change {
 struct wo_fix {
   struct wo_view id;
   const struct wo_template *title;
+  unsigned for_programs;                 /* kinds of programs that it is meant for (WO_PROGRAM_BIT); 0: not given, as all */
+  const struct wo_view *stand_ins;       /* ids of fixes that are tried in its place where it is not meant for the program */
+  size_t stand_in_count;
   const struct wo_expr *when;            /* applicable at all; NULL = always */
   const struct wo_expr *already;         /* true: already set, not proposed; NULL = never */
   const struct wo_template *already_say; /* "gradient checkpointing (already on)" */
@@ -147,6 +151,32 @@ struct wo_phase_hint {
   bool is_innermost;            /* of a fact: only the innermost frames count */
   const struct wo_view *any_of; /* substrings of "path|function|code" */
   size_t any_of_count;
+};
+
+/* Something in a log that shows what the program does, which program it is, or where it runs. Of the lists of texts any one entry
+ * is enough; empty texts show nothing. */
+struct wo_sign {
+  struct wo_view id;
+  enum wo_program_kind kind; /* WO_PROGRAM_UNKNOWN: says nothing of it */
+  struct wo_view name;       /* "vllm" */
+  struct wo_view platform;   /* "windows" */
+  struct wo_view vendor;     /* "amd" */
+  enum wo_weight weight;
+  const struct wo_view *frames; /* substrings of "path|function|code" of a traceback's frame; '/' is '\\' too */
+  size_t frame_count;
+  const struct wo_view *files; /* substrings of the whole path of the failing frame's file; likewise */
+  size_t file_count;
+  const struct wo_view *scripts; /* words in the names of the program's scripts, and of the user's function that failed */
+  size_t script_count;
+  const struct wo_view *patterns; /* ids of patterns that matched a line */
+  size_t pattern_count;
+  const struct wo_view *knobs; /* settings that the program was given */
+  size_t knob_count;
+  const struct wo_view *progress; /* substrings of the lines of progress beside the failure */
+  size_t progress_count;
+  const struct wo_view *kinds; /* kinds of evidence */
+  size_t kind_count;
+  struct wo_rule_place place;
 };
 
 /* A term, myth or fact for `whyoom explain`. */
@@ -215,6 +245,8 @@ struct wo_pack {
   size_t knob_count;
   struct wo_phase_hint *phases;
   size_t phase_count;
+  struct wo_sign *signs;
+  size_t sign_count;
   struct wo_term *terms;
   size_t term_count;
   struct wo_model_shape *models;
@@ -257,6 +289,9 @@ const struct wo_cause *wo_pack_cause(const struct wo_pack *pack, struct wo_view 
 const struct wo_fix *wo_pack_fix(const struct wo_pack *pack, struct wo_view id);
 const struct wo_define *wo_pack_define(const struct wo_pack *pack, struct wo_view id);
 const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id);
+
+/* The name of a kind in rule files and reports; "unknown" for WO_PROGRAM_UNKNOWN. Static. */
+const char *wo_program_kind_name(enum wo_program_kind kind);
 
 /* A fact: a row of rules/language/facts.def, or a column of rules/language/rows.def. */
 struct wo_fact {
