@@ -49,6 +49,10 @@ static const struct row rows[] = {
     {8, 3, 0.1, 0.4, 4.3, 0.4, NONE, "other_process", LIKELY, CERTAIN, ""},
     {80, 10, 1, 0.6, 66, 4, FORWARD, "other_process", LIKELY, CERTAIN, "per_device_train_batch_size=32,\n"},
     {24, 10, 0.2, 0.5, 12.5, 1, BACKWARD, "other_process", LIKELY, CERTAIN, "per_device_train_batch_size=4,\n"},
+    {80, 12, 0.5, 0.6, 60, 9, FORWARD, "other_process", LIKELY, CERTAIN,
+     "per_device_train_batch_size=1,\nmax_seq_length=32768,\n"},
+    {80, 12, 0.5, 0.6, 45, 23, ATTENTION, "other_process", LIKELY, LIKELY, ""},
+    {80, 12, 0.5, 0.6, 66, 1, LATE, "other_process", LIKELY, CERTAIN, "max_response_length=4096,\n"},
     {80, 36, 5, 0.7, 34, 6, NONE, "other_process", LIKELY, LIKELY, ""},
     {80, 30, 6, 0.7, 41, 4, BACKWARD, "other_process", LIKELY, LIKELY, ""},
     /* Others hold something, but without it the job would have stood before the same wall soon after. */
@@ -68,6 +72,9 @@ static const struct row rows[] = {
     {80, 60, 18, 0.7, 0, 3, NONE, "fragmentation", LIKELY, LIKELY, ""},
     {80, 60, 18, 0.7, 0, 3, LATE, "fragmentation", LIKELY, LIKELY, ""},
     {80, 60, 18, 0.7, 0, 3, EVAL, "fragmentation", LIKELY, LIKELY, ""},
+    {80, 55, 20, 0.7, 0, 6, FORWARD, "fragmentation", LIKELY, LIKELY,
+     "per_device_train_batch_size=1,\nmax_seq_length=32768,\n"},
+    {80, 55, 20, 0.7, 0, 6, OPTIMIZER, "fragmentation", LIKELY, LIKELY, ""},
     {24, 16, 6.5, 0.5, 0, 1.5, BACKWARD, "fragmentation", LIKELY, LIKELY, "per_device_train_batch_size=4,\n"},
     /* It serves the request, but is small: the usual gaps. */
     {40, 37.6, 1.12, 0.7, 0, 0.58, FORWARD, "oversized_batch", POSSIBLE, LIKELY, ""},
