@@ -4,11 +4,10 @@
 #include "parsers/base/units.h"
 
 /* Shares of the need (tensors and request) that must be left free after the request for a job that would fit. While weights are
- * loaded nobody knows how much is still to come: as much again. In the first steps activations and optimizer states are still to
- * come: a quarter. After whole steps the peak is known but for varying inputs: a tenth. */
-#define ALLOWANCE_LOADING 1.0
-#define ALLOWANCE_UNKNOWN 0.25
-#define ALLOWANCE_STEPPING 0.10
+ * loaded nobody knows how much is still to come: half as much again. Else activations or optimizer states may be still to come: a
+ * quarter. */
+#define ALLOWANCE_LOADING 0.5
+#define ALLOWANCE 0.25
 
 /* Idle memory that the best packing leaves all the same: requests are rounded up to 2 MiB, and the last part of a segment stays.
  * A share of what tensors hold, and at least five segments of 20 MiB that are partly in use. */
@@ -85,11 +84,6 @@ static void read_unknown(const struct wo_card *card, struct wo_division *divisio
   division->parts[WO_HOLDER_UNKNOWN] = wo_figure_settle(rest);
 }
 
-static double allowance_of(enum wo_progress progress) {
-  if (progress == WO_PROGRESS_LOADING) return ALLOWANCE_LOADING;
-  return progress == WO_PROGRESS_STEPPING ? ALLOWANCE_STEPPING : ALLOWANCE_UNKNOWN;
-}
-
 static double middle(const struct wo_division *division, enum wo_holder part) {
   return division->parts[part].is_known ? division->parts[part].value.mid : 0;
 }
@@ -152,8 +146,8 @@ static struct wo_view find_dominant(const struct wo_division *division) {
   return is_full ? wo_view_of(wo_holder_name(WO_HOLDER_TENSORS)) : (struct wo_view){0};
 }
 
-void wo_division_make(const struct wo_card *card, enum wo_progress progress, struct wo_division *ret_division) {
-  *ret_division = (struct wo_division){.allowance = allowance_of(progress)};
+void wo_division_make(const struct wo_card *card, bool is_loading, struct wo_division *ret_division) {
+  *ret_division = (struct wo_division){.allowance = is_loading ? ALLOWANCE_LOADING : ALLOWANCE};
   read_parts(card, ret_division);
   read_unknown(card, ret_division);
   for (size_t i = 0; i < WO_HOLDER_COUNT_; i++) ask_part(ret_division, (enum wo_holder)i);
