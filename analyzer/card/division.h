@@ -31,7 +31,7 @@ struct wo_division {
   struct wo_figure parts[WO_HOLDER_COUNT_];
   enum wo_truth would_serve[WO_HOLDER_COUNT_]; /* with this part free, the request would have been served */
   enum wo_truth would_fit[WO_HOLDER_COUNT_];   /* and the job would have had its allowance left */
-  struct wo_view dominant;                   /* the word of the part that decides, "request", or empty */
+  struct wo_view dominant;                     /* the word of the part that decides, "request", or empty */
 };
 
 /* Divides the card of one message. While weights are loaded (is_loading), more is still to come than later. */

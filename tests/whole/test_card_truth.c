@@ -74,8 +74,7 @@ static const struct row rows[] = {
     {80, 60, 18, 0.7, 0, 3, NONE, "fragmentation", LIKELY, LIKELY, ""},
     {80, 60, 18, 0.7, 0, 3, LATE, "fragmentation", LIKELY, LIKELY, ""},
     {80, 60, 18, 0.7, 0, 3, EVAL, "fragmentation", LIKELY, LIKELY, ""},
-    {80, 55, 20, 0.7, 0, 6, FORWARD, "fragmentation", LIKELY, LIKELY,
-     "per_device_train_batch_size=1,\nmax_seq_length=32768,\n"},
+    {80, 55, 20, 0.7, 0, 6, FORWARD, "fragmentation", LIKELY, LIKELY, "per_device_train_batch_size=1,\nmax_seq_length=32768,\n"},
     {80, 55, 20, 0.7, 0, 6, OPTIMIZER, "fragmentation", LIKELY, LIKELY, ""},
     {24, 16, 6.5, 0.5, 0, 1.5, BACKWARD, "fragmentation", LIKELY, LIKELY, "per_device_train_batch_size=4,\n"},
     /* It serves the request, but is small: the usual gaps. */
@@ -103,8 +102,7 @@ static const struct row rows[] = {
     {4, 3.1, 0.05, 0.6, 0, 0.5, FORWARD, "oversized_batch", POSSIBLE, LIKELY, ""},
     {80, 74, 1, 0.7, 0, 5, FORWARD, "oversized_batch", LIKELY, LIKELY, "per_device_train_batch_size=16,\n"},
     {80, 74, 1, 0.7, 0, 5, NONE, "oversized_batch", LIKELY, LIKELY, "per_device_train_batch_size=16,\n"},
-    {80, 74, 1, 0.7, 0, 5, FORWARD, "sequence_length", LIKELY, LIKELY,
-     "per_device_train_batch_size=1,\nmax_seq_length=32768,\n"},
+    {80, 74, 1, 0.7, 0, 5, FORWARD, "sequence_length", LIKELY, LIKELY, "per_device_train_batch_size=1,\nmax_seq_length=32768,\n"},
     /* One request is most of the card, or more than it: the length is named only where something shows it. */
     {79, 1.7, 0.1, 0.5, 0, 104, FORWARD, "oversized_batch", LIKELY, CERTAIN, ""},
     {10.75, 0.04, 0.01, 0.26, 0, 36.8, BACKWARD, "oversized_batch", LIKELY, CERTAIN, ""},
@@ -312,7 +310,8 @@ static void test_one_crossing(void **state) {
       const double others = find_crossing(*state, card, phases[i], false);
       const double idle = find_crossing(*state, card, phases[i], true);
       const double least = phases[i] == LOAD ? 0.25 : phases[i] == NONE ? 0.10 : 0.18;
-      if (others < least || others > least + 0.16) fail_msg("phase %d, card %.0f: others from %.2f on", (int)phases[i], card, others);
+      if (others < least || others > least + 0.16)
+        fail_msg("phase %d, card %.0f: others from %.2f on", (int)phases[i], card, others);
       if (idle < 0.06 || idle > 0.16) fail_msg("phase %d, card %.0f: idle from %.2f on", (int)phases[i], card, idle);
     }
   }
@@ -324,23 +323,29 @@ static void test_one_crossing(void **state) {
 #define TRACEBACK "Traceback (most recent call last):\n"
 #define FRAME(file, function, code) "  File \"" file "\", line 31, in " function "\n    " code "\n"
 #define TORCH "/opt/conda/lib/python3.11/site-packages/torch/"
-#define TO_CARD TRACEBACK FRAME("/home/mira/work/train.py", "<module>", "net = Net().to(device)") \
-    FRAME(TORCH "nn/modules/module.py", "convert", "return t.to(device, dtype if t.is_floating_point() else None)")
-#define IN_BACKWARD TRACEBACK FRAME("/home/mira/work/train.py", "<module>", "loss.backward()") \
-    FRAME(TORCH "autograd/__init__.py", "backward", "_engine_run_backward(")
+#define TO_CARD                                                                                                                  \
+  TRACEBACK FRAME("/home/mira/work/train.py", "<module>", "net = Net().to(device)")                                              \
+      FRAME(TORCH "nn/modules/module.py", "convert", "return t.to(device, dtype if t.is_floating_point() else None)")
+#define IN_BACKWARD                                                                                                              \
+  TRACEBACK FRAME("/home/mira/work/train.py", "<module>", "loss.backward()")                                                     \
+      FRAME(TORCH "autograd/__init__.py", "backward", "_engine_run_backward(")
 #define GPUSTAT(index, used) "[" index "] Tesla V100-SXM2-32GB | 46'C,   0 % | " used " / 32510 MB |\n"
-#define TF_DEVICE(mb) \
-  "2021-07-08 09:10:01.121314: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1304] Created TensorFlow device " \
+#define TF_DEVICE(mb)                                                                                                            \
+  "2021-07-08 09:10:01.121314: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1304] Created TensorFlow device "              \
   "(/job:localhost/replica:0/task:0/device:GPU:0 with " mb " MB memory) -> physical GPU (device: 0, name: Tesla T4)\n"
-#define TF_REFUSED(size) \
-  "2021-07-08 09:10:11.121314: W tensorflow/core/common_runtime/bfc_allocator.cc:467] Allocator (GPU_0_bfc) ran out of memory " \
+#define TF_REFUSED(size)                                                                                                         \
+  "2021-07-08 09:10:11.121314: W tensorflow/core/common_runtime/bfc_allocator.cc:467] Allocator (GPU_0_bfc) ran out of memory "  \
   "trying to allocate " size " (rounded to 65663744)requested by op model/dense/MatMul\n"
 #define VLLM "(EngineCore_DP0 pid=8123) "
-#define VLLM_LOADED(size) VLLM "INFO 03-04 05:06:07 [gpu_model_runner.py:1549] Model loading took " size " GiB memory and 6.1 seconds\n"
-#define VLLM_REFUSED \
-  VLLM "ERROR 03-04 05:06:17 [core.py:868] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 896.00 MiB. GPU 0 has a " \
-       "total capacity of 23.64 GiB of which 402.00 MiB is free. Including non-PyTorch memory, this process has 23.21 GiB memory " \
-       "in use. Of the allocated memory 22.72 GiB is allocated by PyTorch, and 60.00 MiB is reserved by PyTorch but unallocated.\n"
+#define VLLM_LOADED(size)                                                                                                        \
+  VLLM "INFO 03-04 05:06:07 [gpu_model_runner.py:1549] Model loading took " size " GiB memory and 6.1 seconds\n"
+#define VLLM_REFUSED                                                                                                             \
+  VLLM "ERROR 03-04 05:06:17 [core.py:868] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 896.00 MiB. GPU 0 has " \
+       "a "                                                                                                                      \
+       "total capacity of 23.64 GiB of which 402.00 MiB is free. Including non-PyTorch memory, this process has 23.21 GiB "      \
+       "memory "                                                                                                                 \
+       "in use. Of the allocated memory 22.72 GiB is allocated by PyTorch, and 60.00 MiB is reserved by PyTorch but "            \
+       "unallocated.\n"
 
 static const struct {
   const char *log;
@@ -365,7 +370,8 @@ static const struct {
     {TF_DEVICE("251") TF_REFUSED("62.62MiB"), "other_process", LIKELY},
     {TF_DEVICE("13912") TF_REFUSED("2.62GiB"), "unclear oversized_batch", POSSIBLE},
     {"totalMemory: 11.17GiB freeMemory: 3.10GiB\n" TF_DEVICE("2890") TF_REFUSED("802.62MiB"), "other_process", LIKELY},
-    {"totalMemory: 11.17GiB freeMemory: 11.05GiB\n" TF_DEVICE("10763") TF_REFUSED("802.62MiB"), "unclear oversized_batch", POSSIBLE},
+    {"totalMemory: 11.17GiB freeMemory: 11.05GiB\n" TF_DEVICE("10763") TF_REFUSED("802.62MiB"), "unclear oversized_batch",
+     POSSIBLE},
     /* what an engine says of its weights */
     {VLLM_LOADED("20.6100") VLLM_REFUSED, "model_too_large", LIKELY},
     {VLLM_LOADED("12.6100") VLLM_REFUSED, "kv_cache", LIKELY},
@@ -390,7 +396,8 @@ static const struct {
     {"torch.OutOfMemoryError: XPU out of memory. Tried to allocate 1.71 GiB. GPU 0 has a total capacity of 15.56 GiB. Of the "
      "allocated memory 0.17 GiB is allocated by PyTorch, and 12.00 MiB is reserved by PyTorch but unallocated.\n",
      "unclear", POSSIBLE},
-    {"RuntimeError: NPU out of memory. Tried to allocate 256.00 MiB (NPU 0; 29.50 GiB total capacity; 9.80 GiB already allocated; "
+    {"RuntimeError: NPU out of memory. Tried to allocate 256.00 MiB (NPU 0; 29.50 GiB total capacity; 9.80 GiB already "
+     "allocated; "
      "9.80 GiB current active; 150.00 MiB free; 9.90 GiB reserved in total by PyTorch)\n",
      "other_process", LIKELY},
 };
@@ -404,9 +411,9 @@ static void test_without_figures(void **state) {
     const struct wo_finding *const first = sample.report->finding_count > 0 ? &sample.report->findings[0] : NULL;
     const bool is_ok = first && holds(told[i].families, first->cause->family) && first->confidence <= told[i].most;
     if (!is_ok) {
-      print_error("told %zu: %.*s (%.*s, %d), expected %s [up to %d]\n%s\n", i, WO_SHOWN(first ? first->cause->family : WO_VIEW("-")),
-                  WO_SHOWN(first ? first->cause->id : WO_VIEW("-")), first ? (int)first->confidence : -1, told[i].families,
-                  (int)told[i].most, told[i].log);
+      print_error("told %zu: %.*s (%.*s, %d), expected %s [up to %d]\n%s\n", i,
+                  WO_SHOWN(first ? first->cause->family : WO_VIEW("-")), WO_SHOWN(first ? first->cause->id : WO_VIEW("-")),
+                  first ? (int)first->confidence : -1, told[i].families, (int)told[i].most, told[i].log);
       wrong++;
     }
     sample_done(&sample);
@@ -416,10 +423,8 @@ static void test_without_figures(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_truth_table),
-      cmocka_unit_test(test_wording_does_not_matter),
-      cmocka_unit_test(test_scale_does_not_matter),
-      cmocka_unit_test(test_one_crossing),
+      cmocka_unit_test(test_truth_table),           cmocka_unit_test(test_wording_does_not_matter),
+      cmocka_unit_test(test_scale_does_not_matter), cmocka_unit_test(test_one_crossing),
       cmocka_unit_test(test_without_figures),
   };
   return cmocka_run_group_tests(tests, sample_load_all, sample_unload);
