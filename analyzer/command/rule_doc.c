@@ -243,7 +243,8 @@ static void add_programs(struct wo_doc *doc, const struct wo_pack *pack, const s
   if (fix->stand_in_count > 0) wo_doc_label(doc, "Tried in its place for other programs");
   for (size_t i = 0; i < fix->stand_in_count; i++) {
     const struct wo_fix *const other = wo_pack_fix(pack, fix->stand_ins[i]);
-    wo_doc_link(doc, WO_DOC_FIXES, fix->stand_ins[i], WO_DOC_TEMPLATE, other ? wo_template_source(other->title) : (struct wo_view){0});
+    wo_doc_link(doc, WO_DOC_FIXES, fix->stand_ins[i], WO_DOC_TEMPLATE,
+                other ? wo_template_source(other->title) : (struct wo_view){0});
   }
 }
 

@@ -1,5 +1,6 @@
 /* Evaluates causes. Scoring is the one formula of rules/load/weights.h; all else is in the rule files. */
 #include "analyzer/diagnosis/diagnose.h"
+#include "analyzer/diagnosis/localize.h"
 
 #include <assert.h>
 
@@ -21,7 +22,7 @@ static size_t make_arguments(const struct wo_diagnosis *diagnosis, const struct 
     if (!wo_diagnosis_holds(diagnosis, clauses[i].when)) continue;
     struct wo_argument *argument = &arguments[kept++];
     argument->weight = wo_weight_value(clauses[i].weight);
-    argument->text = wo_template_render(clauses[i].say, &diagnosis->source, diagnosis->arena, NULL);
+    argument->text = wo_localize_text(diagnosis, wo_template_render(clauses[i].say, &diagnosis->source, diagnosis->arena, NULL));
     wo_diagnose_argument(diagnosis, &clauses[i], argument);
   }
   *ret_arguments = arguments;
@@ -106,8 +107,9 @@ enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, const struct wo
   drop_excluded(findings, &count);
   for (size_t i = 0; i < count; i++) { /* texts are made once for each cause that is shown */
     const struct wo_cause *cause = findings[i].cause;
-    findings[i].title = wo_template_render(cause->title, &diagnosis->source, diagnosis->arena, NULL);
-    findings[i].summary = wo_template_render(cause->summary, &diagnosis->source, diagnosis->arena, NULL);
+    findings[i].title = wo_localize_text(diagnosis, wo_template_render(cause->title, &diagnosis->source, diagnosis->arena, NULL));
+    findings[i].summary =
+        wo_localize_text(diagnosis, wo_template_render(cause->summary, &diagnosis->source, diagnosis->arena, NULL));
     wo_diagnose_fixes(diagnosis, &findings[i]);
     wo_diagnose_would_tell(diagnosis, findings, count, i);
   }

@@ -6,7 +6,8 @@
 
 struct wo_diagnosis;
 
-/* A sentence, with the tool of the cards' maker in place of nvidia-smi. */
+/* A sentence, with the tool of the cards' maker in place of nvidia-smi, and a batch in place of a micro-batch where the program
+ * does not train. */
 struct wo_view wo_localize_text(const struct wo_diagnosis *diagnosis, struct wo_view text);
 
 /* A line to paste, as the system's shell takes it; empty when the system or the cards have nothing like it. */

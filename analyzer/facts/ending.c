@@ -149,7 +149,7 @@ static void read_times(struct wo_facts *facts) {
 
 static void read_step(struct wo_facts *facts) {
   const struct wo_story *story = &facts->job->story;
-  if (story->step < 0) return;
+  if (story->step < 0 || !wo_program_has_steps(&facts->program)) return;
   wo__set_number(facts, "job.step", (double)story->step, WO_EVENT_NONE);
   wo__set_text(facts, "job.step_unit", story->step_unit, WO_EVENT_NONE);
   if (story->step_total > 0) wo__set_number(facts, "job.step_total", (double)story->step_total, WO_EVENT_NONE);

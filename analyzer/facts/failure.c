@@ -55,7 +55,7 @@ static void read_traceback(struct wo_facts *facts, bool is_of_card) {
  * batch. Epochs are too long to tell. */
 static void read_step(struct wo_facts *facts, const struct wo_event *failure) {
   const struct wo_story *story = &facts->job->story;
-  if (story->step < 0) return;
+  if (story->step < 0 || !wo_program_has_steps(&facts->program)) return;
   wo__set_number(facts, "oom.step", (double)story->step, failure->id);
   wo__set_text(facts, "oom.step_unit", story->step_unit, failure->id);
   const bool counts_steps = !wo_view_is(story->step_unit, "epoch");

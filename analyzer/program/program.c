@@ -83,3 +83,7 @@ bool wo_program_suits(const struct wo_program *program, unsigned set) {
   }
   return inside >= wo_weight_value(WO_WEIGHT_WEAK) && inside > outside;
 }
+
+bool wo_program_has_steps(const struct wo_program *program) {
+  return program->kind != WO_PROGRAM_IMAGE_PIPELINE && program->kind != WO_PROGRAM_INFERENCE_SERVER;
+}

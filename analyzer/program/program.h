@@ -17,11 +17,11 @@ struct wo_program_text {
 
 struct wo_program {
   enum wo_program_kind kind;
-  wo_event_id kind_evidence;          /* of the strongest sign of it, or WO_EVENT_NONE */
-  double scores[WO_PROGRAM_COUNT_];   /* of each kind, 0 to 1 */
-  struct wo_program_text name;        /* "vllm" */
-  struct wo_program_text platform;    /* "linux" */
-  struct wo_program_text vendor;      /* "nvidia" */
+  wo_event_id kind_evidence;        /* of the strongest sign of it, or WO_EVENT_NONE */
+  double scores[WO_PROGRAM_COUNT_]; /* of each kind, 0 to 1 */
+  struct wo_program_text name;      /* "vllm" */
+  struct wo_program_text platform;  /* "linux" */
+  struct wo_program_text vendor;    /* "nvidia" */
 };
 
 /* Judges a closed job. Memory that is out leaves texts empty and the kind unknown. */
@@ -30,5 +30,9 @@ void wo_program_judge(const struct wo_job *job, struct wo_arena *arena, struct w
 /* Whether what is meant for a set of kinds (WO_PROGRAM_BIT) suits the program. One of unknown kind is suited by sets that hold
  * WO_PROGRAM_UNKNOWN, and by kinds of which it shows some sign, and a better one than of the others. */
 bool wo_program_suits(const struct wo_program *program, unsigned set);
+
+/* Whether the steps of a progress bar say how far a run had come: those of a sampler begin anew for each image, and a server has
+ * none of its own. */
+bool wo_program_has_steps(const struct wo_program *program);
 
 #endif

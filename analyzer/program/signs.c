@@ -56,6 +56,22 @@ static void add_frame_names(struct wo_signs_seen *seen, struct wo_view frames, w
   }
 }
 
+static size_t hash_pair(const char *at) {
+  return ((unsigned char)at[0] * 7u + (unsigned char)at[1]) % WO_SIGNS_PAIRS;
+}
+
+static void note_pairs(struct wo_sign_pairs *pairs, struct wo_view text) {
+  for (size_t i = 0; i + 1 < text.len; i++) pairs->is_there[hash_pair(text.ptr + i)] = true;
+}
+
+/* False only when the part cannot be in the text: a pair of its bytes is not. */
+static bool may_hold(const struct wo_sign_pairs *pairs, struct wo_view part) {
+  for (size_t i = 0; i + 1 < part.len; i++) {
+    if (!pairs->is_there[hash_pair(part.ptr + i)]) return false;
+  }
+  return true;
+}
+
 static void add_traceback(struct wo_signs_seen *seen, struct wo_arena *arena, const struct wo_event *event) {
   static const enum wo_field_id files[] = {WO_FIELD_FRAME_FILE, WO_FIELD_INNER_FILE};
   if (event == NULL || event->kind != WO_KIND_TRACEBACK || wo_event_field(event, WO_FIELD_IS_BARE)) return;
@@ -63,7 +79,9 @@ static void add_traceback(struct wo_signs_seen *seen, struct wo_arena *arena, co
     if (seen->frames[i].event == event->id) return;
   }
   const struct wo_view frames = with_slashes(arena, wo_event_text(event, WO_FIELD_FRAMES));
+  const size_t place = seen->frames_count;
   add(seen->frames, &seen->frames_count, WO_SIGNS_TRACEBACKS, frames, event->id);
+  if (seen->frames_count > place) note_pairs(&seen->pairs[place], frames);
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
     const struct wo_view file = with_slashes(arena, wo_event_text(event, files[i]));
     add(seen->files, &seen->file_count, sizeof seen->files / sizeof seen->files[0], file, event->id);
@@ -121,7 +139,8 @@ const struct wo_signs_seen *wo_signs_collect(const struct wo_job *job, struct wo
   for (size_t i = 0; i < WO_KIND_COUNT_; i++) seen->kinds[i] = WO_EVENT_NONE;
   add_tracebacks(seen, arena);
   wo_each_event (event, &job->events) {
-    const bool is_again = event->kind != WO_KIND_CONFIG && event->kind != WO_KIND_PROGRESS && event->pattern_id.ptr == last && last != NULL;
+    const bool is_again =
+        event->kind != WO_KIND_CONFIG && event->kind != WO_KIND_PROGRESS && event->pattern_id.ptr == last && last != NULL;
     if (is_again || event->is_quoted || !is_of_this_run(job, event)) continue;
     last = event->pattern_id.ptr;
     add_event(seen, event);
@@ -161,6 +180,17 @@ static wo_event_id find_part(const struct wo_sign_text *texts, size_t count, con
   return WO_EVENT_NONE;
 }
 
+/* The first traceback with a frame that holds one of the parts. */
+static wo_event_id find_frame(const struct wo_signs_seen *seen, const struct wo_sign *sign) {
+  for (size_t i = 0; i < seen->frames_count; i++) {
+    for (size_t k = 0; k < sign->frame_count; k++) {
+      if (!may_hold(&seen->pairs[i], sign->frames[k])) continue;
+      if (wo_view_find(seen->frames[i].text, sign->frames[k], 0) != WO_NOT_FOUND) return seen->frames[i].event;
+    }
+  }
+  return WO_EVENT_NONE;
+}
+
 /* The first of the texts that is one of the ids. */
 static wo_event_id find_id(const struct wo_sign_text *texts, size_t count, const struct wo_view *ids, size_t id_count) {
   for (size_t i = 0; i < count; i++) {
@@ -186,18 +216,13 @@ static wo_event_id find_kind(const struct wo_signs_seen *seen, const struct wo_s
   return WO_EVENT_NONE;
 }
 
+/* The cheapest lists first. */
 wo_event_id wo_signs_find(const struct wo_signs_seen *seen, const struct wo_sign *sign) {
-  const wo_event_id found[] = {
-      find_id(seen->patterns, seen->pattern_count, sign->patterns, sign->pattern_count),
-      find_id(seen->knobs, seen->knob_count, sign->knobs, sign->knob_count),
-      find_kind(seen, sign),
-      find_script(seen, sign),
-      find_part(seen->progress, seen->progress_count, sign->progress, sign->progress_count),
-      find_part(seen->files, seen->file_count, sign->files, sign->file_count),
-      find_part(seen->frames, seen->frames_count, sign->frames, sign->frame_count),
-  };
-  for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
-    if (found[i] != WO_EVENT_NONE) return found[i];
-  }
-  return WO_EVENT_NONE;
+  wo_event_id event = find_kind(seen, sign);
+  if (event == WO_EVENT_NONE) event = find_id(seen->patterns, seen->pattern_count, sign->patterns, sign->pattern_count);
+  if (event == WO_EVENT_NONE) event = find_id(seen->knobs, seen->knob_count, sign->knobs, sign->knob_count);
+  if (event == WO_EVENT_NONE) event = find_script(seen, sign);
+  if (event == WO_EVENT_NONE) event = find_part(seen->progress, seen->progress_count, sign->progress, sign->progress_count);
+  if (event == WO_EVENT_NONE) event = find_part(seen->files, seen->file_count, sign->files, sign->file_count);
+  return event != WO_EVENT_NONE ? event : find_frame(seen, sign);
 }

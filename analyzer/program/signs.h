@@ -13,10 +13,17 @@ struct wo_sign_text {
   wo_event_id event;
 };
 
+/* Which pairs of bytes are in a text, by their hash: most parts that are looked for are ruled out by one of theirs. */
+enum { WO_SIGNS_PAIRS = 512 };
+struct wo_sign_pairs {
+  bool is_there[WO_SIGNS_PAIRS];
+};
+
 /* What the signs are looked for in. Slashes of paths are '/'. */
 struct wo_signs_seen {
   const struct wo_job *job;
   struct wo_sign_text frames[WO_SIGNS_TRACEBACKS];
+  struct wo_sign_pairs pairs[WO_SIGNS_TRACEBACKS]; /* of the frames */
   size_t frames_count;
   struct wo_sign_text files[2 * WO_SIGNS_TRACEBACKS];
   size_t file_count;

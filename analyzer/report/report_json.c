@@ -172,9 +172,10 @@ static void put_failure(struct writer *w, cJSON *root) {
   wo_json_put_text(&w->json, object, "host", host_of(event));
   wo_json_put_known(&w->json, object, "gpu", (int64_t)wo_event_number(event, WO_FIELD_GPU, -1));
   put_time(w, object, "time", event->time_ns);
-  wo_json_put_known(&w->json, object, "step", story->step);
-  wo_json_put_known(&w->json, object, "step_total", story->step_total);
-  wo_json_put_text(&w->json, object, "step_unit", story->step_unit);
+  const bool has_steps = wo_program_has_steps(&w->report->facts.program);
+  wo_json_put_known(&w->json, object, "step", has_steps ? story->step : -1);
+  wo_json_put_known(&w->json, object, "step_total", has_steps ? story->step_total : -1);
+  wo_json_put_text(&w->json, object, "step_unit", has_steps ? story->step_unit : (struct wo_view){0});
   wo_json_put_text(&w->json, object, "phase", story->phase);
   wo_json_put(&w->json, object, "evidence", wo__json_id(event->id));
   wo_json_put(&w->json, object, "traceback", wo__json_id(story->traceback));

@@ -55,7 +55,7 @@ static void add_ranks(const struct wo__writer *w, struct wo_text *text) {
 static void add_outcome(const struct wo__writer *w, struct wo_text *text) {
   const struct wo_story *const story = w->story;
   wo_text_add(text, "%s", wo_outcome_text(story->outcome));
-  if (story->step < 0 || story->outcome == WO_OUTCOME_SUCCESS) return;
+  if (story->step < 0 || story->outcome == WO_OUTCOME_SUCCESS || !wo_program_has_steps(&w->report->facts.program)) return;
   wo_text_add(text, " at ");
   wo_text_add_view(text, story->step_unit.len > 0 ? story->step_unit : WO_VIEW("step"));
   wo_text_add(text, " %lld", (long long)story->step);

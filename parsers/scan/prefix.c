@@ -125,13 +125,15 @@ static size_t task_label(struct wo_view rest, struct reading *reading) {
   return end + 2;
 }
 
-/* `[3] `: by MPICH and Intel MPI. Only at the start of a line; `[1] 4711` is a shell starting a job. */
+/* `[3] `: by MPICH and Intel MPI. Only at the start of a line; `[1] 4711` is a shell starting a job, and in a line of gpustat,
+ * `[0] NVIDIA A100 | 45'C, 98 % | 30000 / 81920 MB |`, it is the index of a card. */
 static size_t mpich_label(struct wo_view rest, struct reading *reading) {
   if (!has_char(rest, 0, '[')) return 0;
   const size_t end = skip_digits(rest, 1);
   int32_t rank = 0;
   if (!rank_between(rest, 1, end, &rank) || !wo_view_starts(wo_view_skip(rest, end), "] ")) return 0;
-  if (is_bare_number(wo_view_skip(rest, end + 2))) return 0;
+  const struct wo_view text = wo_view_skip(rest, end + 2);
+  if (is_bare_number(text) || wo_view_has(text, " MB |")) return 0;
   note_rank(reading, rank, TRUST_TASK);
   note_source(reading, wo_view_sub(rest, 0, end + 1), end + 2);
   return end + 2;

@@ -334,7 +334,8 @@ static void check_sign(struct wo_lint *lint, const struct wo_sign *sign) {
   if (sign->kind == WO_PROGRAM_UNKNOWN && sign->name.len + sign->platform.len + sign->vendor.len == 0)
     wo__lint_complain(&rule, WO_E_SYNTAX, "shows nothing: 'kind', 'name', 'platform' and 'vendor' are missing");
   if (sign->frame_count + sign->file_count + sign->script_count + sign->pattern_count + sign->knob_count + sign->progress_count +
-          sign->kind_count == 0)
+          sign->kind_count ==
+      0)
     wo__lint_complain(&rule, WO_E_SYNTAX, "is shown by nothing: no list of texts");
   if (sign->platform.len > 0 && !WO_VIEW_ANY(sign->platform, wo_view_is, platforms))
     wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown platform '%.*s'", WO_SHOWN(sign->platform));

@@ -1,4 +1,5 @@
-/* Kinds of programs: what a job does with the card. Signs (rules/packs/programs/) show one, and fixes say for which they are meant. */
+/* Kinds of programs: what a job does with the card. Signs (rules/packs/programs/) show one, and fixes say for which they are
+ * meant. */
 #ifndef WO_PROGRAM_KIND_H
 #define WO_PROGRAM_KIND_H
 

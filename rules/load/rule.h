@@ -96,8 +96,8 @@ struct wo_knob_change {
 struct wo_fix {
   struct wo_view id;
   const struct wo_template *title;
-  unsigned for_programs;                 /* kinds of programs that it is meant for (WO_PROGRAM_BIT); 0: not given, as all */
-  const struct wo_view *stand_ins;       /* ids of fixes that are tried in its place where it is not meant for the program */
+  unsigned for_programs;           /* kinds of programs that it is meant for (WO_PROGRAM_BIT); 0: not given, as all */
+  const struct wo_view *stand_ins; /* ids of fixes that are tried in its place where it is not meant for the program */
   size_t stand_in_count;
   const struct wo_expr *when;            /* applicable at all; NULL = always */
   const struct wo_expr *already;         /* true: already set, not proposed; NULL = never */

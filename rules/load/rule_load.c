@@ -89,8 +89,9 @@ static bool count_file(struct wo_loader *loader, struct counts *counts) {
   for (const struct wo_tree *object = first_object(loader->json); object != NULL; object = next_object(loader->json, object)) {
     const enum wo_sort sort = sort_of(object);
     if (sort == WO_SORT_NONE) {
-      return wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX,
-                           "expected an object whose first key is pattern, cause, fix, knob, phase, term, model, define, sign or off");
+      return wo__load_fail(
+          loader, object, WO_RULE_VALUE, WO_E_SYNTAX,
+          "expected an object whose first key is pattern, cause, fix, knob, phase, term, model, define, sign or off");
     }
     counts->of[sort]++;
     counts->total++;

@@ -106,19 +106,19 @@ bool wo__load_members(struct wo_loader *loader, const struct wo_tree *object, co
 /* Readers. The comment says what is at the offset. */
 #define WO_READER(name)                                                                                                          \
   bool name(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target)
-WO_READER(wo__load_skip);     /* nothing */
-WO_READER(wo__load_text);     /* a view, as it may be shown (wo_clean_utf8) */
-WO_READER(wo__load_texts);    /* views, likewise */
-WO_READER(wo__load_exacts);   /* views, unchanged: what is matched with the bytes of lines */
-WO_READER(wo__load_regex);    /* a view: a regular expression that compiles */
-WO_READER(wo__load_lines);    /* a view: lines with '\n' between them */
-WO_READER(wo__load_bool);     /* a bool */
-WO_READER(wo__load_word);     /* an enumerator; how: struct wo_rule_words */
-WO_READER(wo__load_items);    /* structs; how: struct wo_items */
-WO_READER(wo__load_template); /* a template */
-WO_READER(wo__load_expr);     /* an expression of the member's unit */
-WO_READER(wo__load_weight);   /* a weight */
-WO_READER(wo__load_clauses);  /* clauses; how: struct wo_clause_form */
+WO_READER(wo__load_skip);          /* nothing */
+WO_READER(wo__load_text);          /* a view, as it may be shown (wo_clean_utf8) */
+WO_READER(wo__load_texts);         /* views, likewise */
+WO_READER(wo__load_exacts);        /* views, unchanged: what is matched with the bytes of lines */
+WO_READER(wo__load_regex);         /* a view: a regular expression that compiles */
+WO_READER(wo__load_lines);         /* a view: lines with '\n' between them */
+WO_READER(wo__load_bool);          /* a bool */
+WO_READER(wo__load_word);          /* an enumerator; how: struct wo_rule_words */
+WO_READER(wo__load_items);         /* structs; how: struct wo_items */
+WO_READER(wo__load_template);      /* a template */
+WO_READER(wo__load_expr);          /* an expression of the member's unit */
+WO_READER(wo__load_weight);        /* a weight */
+WO_READER(wo__load_clauses);       /* clauses; how: struct wo_clause_form */
 WO_READER(wo__load_program_kinds); /* an unsigned: a set of kinds of programs (WO_PROGRAM_BIT) */
 
 /* Parses an expression and checks its unit (WO_UNIT_NONE: any). */
@@ -166,6 +166,6 @@ WO_RULE_READER(wo__load_term);
 WO_RULE_READER(wo__load_model);
 WO_RULE_READER(wo__load_define); /* notes it for wo__load_defines */
 WO_RULE_READER(wo__load_sign);
-WO_RULE_READER(wo__load_off);    /* notes it for wo__load_apply_offs */
+WO_RULE_READER(wo__load_off); /* notes it for wo__load_apply_offs */
 
 #endif

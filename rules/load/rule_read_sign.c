@@ -1,4 +1,5 @@
-/* Signs of what a program does and where it runs: their keys, and where each goes; and the sets of kinds that fixes are meant for. */
+/* Signs of what a program does and where it runs: their keys, and where each goes; and the sets of kinds that fixes are meant
+ * for. */
 #include <string.h>
 
 #include "rules/load/rule_read_internal.h"

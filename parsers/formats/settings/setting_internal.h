@@ -1,5 +1,6 @@
 /* Shared by the two readers of settings, fmt_setting.c (a key and its value on one line) and fmt_setting_block.c (keys too short
- * to be looked for, inside a structure whose name is); setting_line.c does the work on one line. */
+ * to be looked for, inside a structure whose name is); setting_line.c does the work on one line, setting_advice.c tells advice.
+ */
 #ifndef WO_SETTING_INTERNAL_H
 #define WO_SETTING_INTERNAL_H
 
@@ -25,6 +26,9 @@ bool wo__setting_find_place(struct wo_view line, struct wo_view key, size_t *fro
 /* Notes the setting at the place if a value follows that is neither advice nor a placeholder. False if nothing more can be
  * stored. */
 bool wo__setting_take(const struct wo_open *open, const struct wo_setting_place *place);
+
+/* Whether the setting is named in a sentence that advises it, not given to the program. */
+bool wo__setting_is_advice(const struct wo_setting_place *place, struct wo_view value);
 
 /* Whether c can be in the name of a setting. */
 bool wo__setting_is_name(char c);

@@ -117,7 +117,7 @@ bool wo__setting_find_place(struct wo_view line, struct wo_view key, size_t *fro
 
 /* Where a bare value ends, from `at` on. LIST_KEY's list is part of a longer value. */
 static size_t find_value_end(struct wo_view text, size_t at) {
-  while (at < text.len && !wo_is_space(text.ptr[at]) && !strchr(",;)}]\"'", text.ptr[at])) {
+  while (at < text.len && !wo_is_space(text.ptr[at]) && !strchr(",;)}]\"'`", text.ptr[at])) {
     const bool is_list = text.ptr[at] == '[' && at > 0 && text.ptr[at - 1] == ':';
     const size_t close = is_list ? wo_view_find_char(text, ']', at) : WO_NOT_FOUND;
     at = close == WO_NOT_FOUND ? at + 1 : close + 1;
@@ -165,25 +165,6 @@ static bool read_setting(const struct wo_setting_place *place, struct wo_view *r
     *ret_value = read_value(after, place->name);
     *ret_style = styles[i].name;
     return true;
-  }
-  return false;
-}
-
-/* Advice is no setting: "try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation" is in every PyTorch
- * message since 2.2, even if it is set. Wrapping may put either half on another line. */
-static bool is_advice(const struct wo_setting_place *place, struct wo_view value) {
-  static const char *const leads[] = {"try setting", "setting",  "try",      "set",      "use",
-                                      "using",       "consider", "increase", "decrease", "reduce"};
-  const struct wo_view before = wo_view_trim(place->before);
-  const struct wo_view after = wo_view_skip(place->after, (size_t)(value.ptr + value.len - place->after.ptr));
-  if (wo_view_starts(wo_view_trim_start(after), "to avoid") || wo_view_starts(wo_view_trim_start(after), "to reduce"))
-    return true;
-  for (size_t i = 0; i < sizeof leads / sizeof leads[0]; i++) {
-    const struct wo_view lead = wo_view_of(leads[i]);
-    if (before.len < lead.len) continue;
-    const struct wo_view end = wo_view_skip(before, before.len - lead.len);
-    const bool is_word = before.len == lead.len || !wo_is_alnum(before.ptr[before.len - lead.len - 1]);
-    if (is_word && wo_view_starts_nocase(end, leads[i])) return true;
   }
   return false;
 }
@@ -275,7 +256,7 @@ static bool add_setting(const struct wo_open *open, const struct wo_setting_plac
 bool wo__setting_take(const struct wo_open *open, const struct wo_setting_place *place) {
   struct wo_view value;
   const char *style = NULL;
-  if (!read_setting(place, &value, &style) || !is_value(value, place->name) || is_advice(place, value)) return true;
+  if (!read_setting(place, &value, &style) || !is_value(value, place->name) || wo__setting_is_advice(place, value)) return true;
   return add_setting(open, place, value, style);
 }
 
