@@ -21,13 +21,46 @@ enum { NAME_COLUMNS = 28 };
 /* Messages of one sort that are written one by one; the rest is counted. */
 enum { MESSAGES_MAX = 20 };
 
-/* Reads one input; false when something of it could not be read. After a failure in the middle the job keeps the first part. */
+/* The path of a file in an archive is the archive's and its own. */
+static bool add_file_path(struct wo_text *path, const char *archive, const char *name) {
+  path->len = 0;
+  wo_text_add(path, name ? "%s/%s" : "%s", archive, name);
+  return !path->is_failed;
+}
+
+/* Reads the files of an input, most of which are a single one. What failed is a message; the job keeps what came before. */
+static bool read_files(struct wo_job *job, struct wo_input *input, const char *name, struct wo_text *errors) {
+  struct wo_text path = {0};
+  bool is_good = true;
+  bool is_there = true;
+  size_t count = 0;
+  while (is_there) {
+    struct wo_err err = {0};
+    enum wo_status status = wo_input_next_file(input, &is_there, &err);
+    if (status == WO_OK && !is_there) break;
+    if (status == WO_OK && !add_file_path(&path, name, wo_input_file_name(input))) status = WO_E_NOMEM;
+    if (status == WO_OK) {
+      count++;
+      status = wo_job_read(job, input, path.ptr, &err);
+    } else if (count == 0) {
+      wo_job_add_unreadable(job, name, &err);
+    }
+    if (status == WO_OK) continue;
+    is_good = false;
+    is_there = status == WO_E_KIND && wo_input_file_name(input); /* a file that is no text; others may be */
+    wo_message_error(errors, is_there ? wo_view_of(path.ptr) : wo_view_of(name), &err);
+  }
+  wo_text_done(&path);
+  return is_good;
+}
+
+/* Reads one input; false when something of it could not be read. */
 static bool read_path(const struct wo_call *call, struct wo_job *job, const char *path, struct wo_text *errors) {
   const bool is_stdin = strcmp(path, "-") == 0;
   const char *const name = is_stdin ? "<stdin>" : path;
   struct wo_input *input = NULL;
   struct wo_err err = {0};
-  enum wo_status status = is_stdin ? wo_input_open_fd(STDIN_FILENO, name, &input, &err) : wo_input_open(path, &input, &err);
+  const enum wo_status status = is_stdin ? wo_input_open_fd(STDIN_FILENO, name, &input, &err) : wo_input_open(path, &input, &err);
   if (status != WO_OK) {
     wo_message_error(errors, wo_view_of(path), &err);
     wo_job_add_unreadable(job, name, &err);
@@ -37,11 +70,10 @@ static bool read_path(const struct wo_call *call, struct wo_job *job, const char
     call->timer->start(call->time_limit_s);
     wo_input_stop_when(input, call->timer->is_up);
   }
-  status = wo_job_read(job, input, name, &err);
+  const bool is_good = read_files(job, input, name, errors);
   if (call->time_limit_s > 0) call->timer->start(0);
-  if (status != WO_OK) wo_message_error(errors, wo_view_of(name), &err);
   wo_input_close(input);
-  return status == WO_OK;
+  return is_good;
 }
 
 /* Reads all inputs and returns the number of those that could not be read; the messages about the first ones are kept. */
@@ -249,9 +281,10 @@ const struct wo_command wo_command_diagnose = {
     .summary = "why a GPU job ran out of memory, and what to change",
     .usage = "[OPTION...] [PATH...]",
     .about = "Diagnoses ONE failed job from all the files given: logs, error logs, batch\n"
-             "scripts, configurations, scontrol or sacct output; plain or gzip. A PATH of -\n"
-             "is standard input. Without a PATH standard input is read when it is a pipe; on a\n"
-             "terminal each slurm-*.out and .err of this folder gets one row.\n",
+             "scripts, configurations, scontrol or sacct output; plain, compressed (gzip,\n"
+             "xz, zstd) or in a tar archive. A PATH of - is standard input. Without a PATH\n"
+             "standard input is read when it is a pipe; on a terminal each slurm-*.out and\n"
+             ".err of this folder gets one row.\n",
     .options = wo_shared_options,
     .option_count = WO_SHARED_OPTION_COUNT,
     .ending = "exit status: 0 nothing wrong found; 1 a failure was diagnosed; 2 wrong usage,\n"

@@ -58,7 +58,7 @@ const struct wo_event *wo__failure_of(const struct wo_facts *facts) {
 
 bool wo__is_of_this_end(const struct wo_job *job, const struct wo_event *event) {
   const enum wo_role role = job->story.roles[event->id];
-  return role != WO_ROLE_RECOVERED && role != WO_ROLE_EARLIER;
+  return role != WO_ROLE_RECOVERED && role != WO_ROLE_SURVIVED && role != WO_ROLE_EARLIER;
 }
 
 bool wo_facts_is_counted(const struct wo_job *job, const struct wo_event *event) {

@@ -113,6 +113,7 @@ static struct wo_view end_text(const struct wo_facts *facts, const struct wo_eve
     return wo_arena_format(facts->arena, "%.*s%s%.*s", WO_SHOWN(exception), part.len ? ": " : "", WO_SHOWN(part));
   }
   if (reason.len > 0) return reason;
+  if (failure->kind == WO_KIND_UNKNOWN_FAILURE) return wo_view_sub(wo_view_trim(failure->text), 0, 200);
   return wo_view_sub(wo_view_trim(failure->match.len > 0 ? failure->match : failure->text), 0, 200);
 }
 

@@ -405,7 +405,8 @@ static const char *role_name(enum wo_role role) {
                                       [WO_ROLE_CONSEQUENCE] = "consequence",
                                       [WO_ROLE_RECOVERED] = "recovered",
                                       [WO_ROLE_REPEAT] = "repeat",
-                                      [WO_ROLE_EARLIER] = "earlier_run"};
+                                      [WO_ROLE_EARLIER] = "earlier_run",
+                                      [WO_ROLE_SURVIVED] = "survived"};
   return names[role];
 }
 

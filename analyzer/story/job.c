@@ -228,6 +228,7 @@ static enum wo_status new_scan(struct wo_job *job, const char *path, struct wo_s
 enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const char *path, struct wo_err *err) {
   struct wo_job_input *row = add_input(job, path);
   if (!row) return wo_err_set(err, WO_E_LIMIT, "more than %d files for one job", WO_LIMIT_INPUT_FILES);
+  if (wo_input_file_name(input)) row->is_path_exact = false; /* no file has this path */
   struct wo_scan *scan = NULL;
   if (new_scan(job, path, &scan) != WO_OK) return wo_err_set(err, WO_E_NOMEM, "out of memory");
   struct wo_scan_summary summary = {0};

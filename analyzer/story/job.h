@@ -5,7 +5,7 @@
 #ifndef WO_JOB_H
 #define WO_JOB_H
 
-#include "parsers/base/input.h"
+#include "parsers/base/input/input.h"
 #include "parsers/event/event.h"
 #include "parsers/scan/scan.h"
 #include "rules/load/rule.h"
@@ -45,7 +45,7 @@ struct wo_job_input {
   uint64_t bytes;
   uint64_t lines;
   bool is_compressed;
-  bool is_path_exact; /* nothing of the path was replaced or cut: it names the file, and commands and patches may use it */
+  bool is_path_exact; /* it names a file (of no archive), and nothing was replaced or cut: commands and patches may use it */
   bool is_unreadable; /* it could not be read, or not to its end; the note says why */
   bool is_recording;  /* allocations as PyTorch records them (snapshot, profiler): no log; `whyoom replay` reads it */
   struct wo_view notes[8];
@@ -59,7 +59,8 @@ enum wo_role {
   WO_ROLE_CONSEQUENCE,
   WO_ROLE_RECOVERED,
   WO_ROLE_REPEAT,
-  WO_ROLE_EARLIER /* in an earlier run of the program in the same file */
+  WO_ROLE_EARLIER, /* in an earlier run of the program in the same file */
+  WO_ROLE_SURVIVED /* an error other than of memory that the program caught */
 };
 
 /* One start of the program in a file that holds several (appended logs, requeued jobs, restarts by a launcher). */

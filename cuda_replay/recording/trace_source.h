@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "parsers/base/input.h"
+#include "parsers/base/input/input.h"
 #include "parsers/base/status.h"
 #include "parsers/base/view.h"
 

@@ -43,6 +43,10 @@
 /* Expanded size of one compressed input: protects time. The rest is left unread and the input is noted as cut. */
 #define WO_LIMIT_EXPANDED_BYTES (UINT64_C(64) * 1024 * 1024 * 1024)
 
+/* Memory that a compressed format may ask for while it expands (xz -9 asks for 65 MiB): protects memory. The rest is left unread,
+ * and the message says what to do. */
+#define WO_LIMIT_UNPACK_BYTES ((size_t)96 * 1024 * 1024)
+
 /* Expanded size over compressed size, looked at once more than WO_LIMIT_RATIO_FLOOR_BYTES came out: protects from gzip bombs.
  * Real logs of repeated progress bars reach about 200. */
 #define WO_LIMIT_EXPANSION_RATIO 600

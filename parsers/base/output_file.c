@@ -9,7 +9,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "parsers/base/input.h"
+#include "parsers/base/descriptor.h"
 
 /* Links that are followed one after the other; names that are tried for a temporary file; bytes of an access list. */
 enum { LINKS_MAX = 16, NAMES_MAX = 1000, ACCESS_LIST_BYTES = 4096 };
@@ -25,7 +25,7 @@ static enum wo_status fail(struct wo_err *err, const char *what, int why) {
 static int descriptor_of(const char *path) {
   if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
   if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
-  return wo_input_descriptor(path);
+  return wo_path_descriptor(path);
 }
 
 /* The bytes of a path up to its last slash, that one included. */

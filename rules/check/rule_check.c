@@ -352,6 +352,17 @@ static void check_sign(struct wo_lint *lint, const struct wo_sign *sign) {
   }
 }
 
+/* A misspelled kind would be one that no failure has. */
+static void check_phase(const struct wo_lint_rule *rule, const struct wo_phase_hint *hint) {
+  const size_t count = hint->any_of_count + hint->function_count + hint->word_count + hint->said_count + hint->kind_count;
+  if (count == 0) wo__lint_complain(rule, WO_E_SYNTAX, "'any_of' is missing or empty");
+  for (size_t i = 0; i < hint->kind_count; i++) {
+    if (wo_kind_find(hint->kinds[i]) == WO_KIND_UNKNOWN) {
+      wo__lint_complain(rule, WO_E_UNKNOWN, "unknown kind '%.*s'", WO_SHOWN(hint->kinds[i]));
+    }
+  }
+}
+
 /* ---- the whole -------------------------------------------------------------------------------------------------------- */
 
 /* Knobs and definitions must have a meaning: without it a name is only another spelling. Their expressions and spellings were
@@ -374,7 +385,7 @@ static void check_others(struct wo_lint *lint) {
   }
   for (size_t i = 0; i < pack->phase_count; i++) {
     const struct wo_lint_rule rule = {.lint = lint, .sort = WO_SORT_PHASE, .id = pack->phases[i].phase};
-    if (pack->phases[i].any_of_count == 0) wo__lint_complain(&rule, WO_E_SYNTAX, "'any_of' is missing or empty");
+    check_phase(&rule, &pack->phases[i]);
   }
   for (size_t i = 0; i < pack->term_count; i++) {
     const struct wo_lint_rule rule = {.lint = lint, .sort = WO_SORT_TERM, .id = pack->terms[i].id};

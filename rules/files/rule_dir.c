@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "parsers/base/input.h"
+#include "parsers/base/input/input.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 #include "parsers/base/view.h"

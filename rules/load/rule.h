@@ -144,13 +144,36 @@ struct wo_knob {
   struct wo_rule_place place;
 };
 
-/* A phase of a job and the traceback frames that show it; earlier phases in the list win over later ones. */
+/* How much a sign of a phase says. A sign replaces the phase that was found outside of it unless that says more: whatever the
+ * evaluation loop calls is evaluation. */
+enum wo_reach {
+  WO_REACH_NONE,  /* of a hint without one: it is no phase */
+  WO_REACH_NAME,  /* a name that the user chose */
+  WO_REACH_WORK,  /* the work that nearly all passes do: forward */
+  WO_REACH_PASS,  /* one part of a step: backward, optimizer; a function that is called evaluation */
+  WO_REACH_STAGE, /* an operation with an end of its own: weights are loaded, text is generated, a model is wrapped */
+  WO_REACH_LOOP,  /* a part of the run, whatever happens in it: evaluation, a checkpoint, the start of an engine */
+  WO_REACH_TOLD   /* the message says it */
+};
+
+/* A sign of a phase, or of a fact about a traceback. */
 struct wo_phase_hint {
-  struct wo_view phase;         /* its id */
-  struct wo_view fact;          /* not empty: no phase, but the fact that the frames show ("oom.is_attention") */
-  bool is_innermost;            /* of a fact: only the innermost frames count */
+  struct wo_view phase; /* its id; several hints may give one */
+  struct wo_view fact;  /* not empty: no phase, but the fact that the frames show ("oom.is_attention") */
+  bool is_innermost;    /* of a fact: only the innermost frames count */
+  enum wo_reach reach;
   const struct wo_view *any_of; /* substrings of "path|function|code" */
   size_t any_of_count;
+  const struct wo_view *functions; /* names of functions, whole */
+  size_t function_count;
+  const struct wo_view *words; /* words in names of functions that the user wrote: "eval" is one of "run_eval" */
+  size_t word_count;
+  const struct wo_view *not_words; /* a name with one of these as well does not count: "train_eval" */
+  size_t not_word_count;
+  const struct wo_view *said; /* substrings of the failure's own message */
+  size_t said_count;
+  const struct wo_view *kinds; /* kinds of failures that happen in this phase alone */
+  size_t kind_count;
 };
 
 /* Something in a log that shows what the program does, which program it is, or where it runs. Of the lists of texts any one entry

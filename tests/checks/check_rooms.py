@@ -47,7 +47,7 @@ ABILITIES = {
     "threads": ({"pthread_create", "thrd_create"}, set()),
     "the network": ({"socket", "connect", "bind", "listen", "getaddrinfo", "gethostbyname"}, set()),
     "files": ({"fopen", "freopen", "open", "openat", "opendir", "scandir", "mkstemp", "mkdtemp"},
-              {"parsers/base", "rules/files", "analyzer/command", "analyzer/patch"}),
+              {"parsers/base", "parsers/base/input", "rules/files", "analyzer/command", "analyzer/patch"}),
     "changes of files": ({"creat", "write", "pwrite", "writev", "fwrite", "fputs", "rename", "renameat", "link", "linkat", "symlink",
                           "unlink", "remove", "truncate", "ftruncate", "chmod", "fchmod", "chown", "fchown", "lchown"},
                          {"parsers/base"}),

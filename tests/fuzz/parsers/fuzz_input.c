@@ -1,11 +1,12 @@
-/* Fuzzes the input reader: the bytes arrive through a descriptor, as a plain text or as gzip, whichever they look like. Checks:
+/* Fuzzes the input reader: the bytes arrive through a descriptor, as a plain text, compressed, or as an archive, whichever they look
+ * like. Checks:
  * plain bytes come out as they went in, also those behind a gzip member, the amount and the text do not depend on the size of the
  * reads, a failure comes once, and the end is final. */
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
 
-#include "parsers/base/input.h"
+#include "parsers/base/input/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -54,6 +55,27 @@ static void read_all(int fd, size_t cap, struct outcome *outcome) {
   require(wo_input_close(input) == NULL);
 }
 
+/* The files of an archive, or the one file that everything else is: their number and lengths do not depend on the size of reads. */
+static uint64_t read_files(int fd, size_t cap) {
+  struct wo_input *input = NULL;
+  uint64_t sum = 0;
+  char buf[4096];
+  require(lseek(fd, 0, SEEK_SET) == 0);
+  if (wo_input_open_fd(fd, "fuzz", &input, NULL) != WO_OK) return 0;
+  bool is_there = true;
+  for (int files = 0; is_there && files < 64; files++) {
+    struct wo_err err = {.code = WO_OK};
+    if (wo_input_next_file(input, &is_there, &err) != WO_OK) break;
+    const char *const name = wo_input_file_name(input);
+    if (name) require(strlen(name) < 1024);
+    size_t len = is_there ? 1 : 0;
+    while (len > 0 && wo_input_bytes(input) < COMPARED_BYTES && wo_input_read(input, buf, cap, &len, &err) == WO_OK) continue;
+    sum = sum * 31 + (wo_input_bytes(input) < COMPARED_BYTES ? wo_input_bytes(input) : COMPARED_BYTES) + is_there;
+  }
+  wo_input_close(input);
+  return sum;
+}
+
 /* A file without a name that holds the bytes, or -1. */
 static int file_of(const uint8_t *data, size_t size) {
   char path[] = "/tmp/whyoom-fuzz-XXXXXX";
@@ -83,6 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(chopped.len == whole.len && chopped.status == whole.status && chopped.is_compressed == whole.is_compressed);
     require(memcmp(chopped.text, whole.text, whole.len) == 0);
   }
+  require(read_files(fd, 4096) == read_files(fd, 7));
   close(fd);
   return 0;
 }

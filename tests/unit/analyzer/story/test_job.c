@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "parsers/base/input.h"
+#include "parsers/base/input/input.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/files.h"
 #include "tests/support/job/job_sample.h"

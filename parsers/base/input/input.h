@@ -1,4 +1,5 @@
-/* Bytes in: a regular file or an open descriptor, plain or gzip (recognised by content, concatenated members too).
+/* Bytes in: a regular file or an open descriptor; plain, gzip, xz or zstd (recognised by content, concatenated members too), and
+ * the files of a tar archive one after the other.
  *
  * Streams: memory does not grow with the input. One input must not be used by two threads at once. */
 #ifndef WO_INPUT_H
@@ -19,29 +20,36 @@ struct wo_input;
  * followed. WO_E_IO: cannot be opened (the message holds the system's reason). WO_E_NOMEM. */
 enum wo_status wo_input_open(const char *path, struct wo_input **ret_input, struct wo_err *err);
 
-/* The number in /dev/fd/N and /proc/self/fd/N, 0 for /dev/stdin, or -1 for every other path. */
-int wo_input_descriptor(const char *path);
-
 /* Reads from an open descriptor (stdin, a pipe). The descriptor stays the caller's. `name` is used in messages and is copied. */
 enum wo_status wo_input_open_fd(int fd, const char *name, struct wo_input **ret_input, struct wo_err *err);
 
 /* Ends the reading once *is_up is set: the next wo_input_read, and one that a signal interrupts, gives WO_E_LIMIT. */
 void wo_input_stop_when(struct wo_input *input, const volatile sig_atomic_t *is_up);
 
+/* Moves on to the next file of the input; *ret_is_there is false when there is none. The first call looks whether the input is a
+ * tar archive: if so, each of its regular files is one, and folders, links and devices are passed over; else the whole input is
+ * the only file. Without any call an archive is delivered as the bytes that it is. Errors as of wo_input_read; WO_E_SYNTAX too
+ * where a header of the archive is damaged: nothing behind it can be read. */
+enum wo_status wo_input_next_file(struct wo_input *input, bool *ret_is_there, struct wo_err *err);
+
+/* The name of the file in the archive, valid until the next call of wo_input_next_file; NULL where the input is no archive. It may
+ * hold any bytes but NUL, and `..`: nothing is written there. */
+const char *wo_input_file_name(const struct wo_input *input);
+
 /* Reads up to cap bytes of expanded content into buf. *ret_len 0 means the end. On failure what came before has already been
- * delivered: WO_E_IO (reading failed), WO_E_SYNTAX (a gzip member is damaged or ends in the middle; the message gives the
- * offset in the compressed file), WO_E_LIMIT (expanded size or ratio, see limits.h; the time is up). After a failure every
- * further call gives *ret_len 0 and WO_OK. EINTR is retried. Zero padding between and after gzip members is passed over; other
+ * delivered: WO_E_IO (reading failed), WO_E_SYNTAX (a compressed member is damaged or ends in the middle; the message gives
+ * the offset in the compressed file), WO_E_KIND (a format that this build has no library for), WO_E_LIMIT (expanded size or ratio, see limits.h; the time is up). After a failure every
+ * further call gives *ret_len 0 and WO_OK. EINTR is retried. Zero padding between and after members is passed over; other
  * bytes after a member that are no member are delivered as they are (wo_input_tail_offset). */
 enum wo_status wo_input_read(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err);
 
-/* Bytes delivered so far, after expansion. */
+/* Bytes of this file delivered so far, after expansion. */
 uint64_t wo_input_bytes(const struct wo_input *input);
 
 /* Whether the input is compressed (known after the first read). */
 bool wo_input_is_compressed(const struct wo_input *input);
 
-/* Offset in a compressed input of bytes behind its gzip members that were delivered as plain ones, as far as was read; 0 without
+/* Offset in a compressed input of bytes behind its compressed members that were delivered as plain ones, as far as was read; 0 without
  * any. */
 uint64_t wo_input_tail_offset(const struct wo_input *input);
 

@@ -1,10 +1,10 @@
 /* Bytes in.
  *
- * Owns the opening of inputs (regular files, descriptors), the recognition of gzip by its first two bytes, the expansion of any
- * number of concatenated members, and the limits on expansion. Plain bytes go straight into the caller's buffer; compressed ones
- * pass through one fixed buffer. A failure met after bytes were produced is held back until the next read, so that what came
+ * Owns the opening of inputs (regular files, descriptors), the recognition of compressed formats by their first bytes, the
+ * expansion of any number of concatenated members, and the limits on expansion. Plain bytes go straight into the caller's buffer;
+ * compressed ones pass through one fixed buffer. A failure met after bytes were produced is held back until the next read, so that what came
  * before it is always delivered. The meaning of the bytes does not matter here. */
-#include "parsers/base/input.h"
+#include "parsers/base/input/input.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,27 +14,22 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include "parsers/base/descriptor.h"
+#include "parsers/base/input/archive.h"
+#include "parsers/base/input/unpack.h"
 #include "parsers/base/limits.h"
-#include "parsers/base/number.h"
-#include "parsers/base/view.h"
 
-/* RFC 1952: the first two bytes of every member. */
-static const unsigned char gzip_magic[] = {0x1f, 0x8b};
-
-/* For inflateInit2: the largest window, and a gzip wrapper around it and nothing else. */
-enum { WINDOW_BITS_GZIP = 15 + 16 };
-
-/* One read asks for no more than this, which fits into every type on the way (ssize_t, uInt). */
+/* One read asks for no more than this, which fits into ssize_t everywhere. */
 #define READ_MAX_BYTES ((size_t)1 << 30)
 
-/* The next part of the input. A gzip file is a row of members (RFC 1952 allows any number, and `cat a.gz b.gz` makes them), so
+/* The next part of the input. A compressed file is a row of members (all formats allow any number, and `cat a.gz b.gz` makes
+ * them), so
  * MEMBER and BETWEEN alternate; plain bytes, also those behind a member, never change into anything else. */
 enum state {
   STATE_START,   /* nothing looked at yet */
   STATE_PLAIN,   /* bytes are delivered as they are, to the end */
-  STATE_MEMBER,  /* inside a gzip member */
+  STATE_MEMBER,  /* inside a compressed member */
   STATE_BETWEEN, /* a member is complete; what follows is another one, or the end */
   STATE_END
 };
@@ -45,14 +40,16 @@ struct wo_input {
   bool owns_fd;
   bool is_compressed;
   bool is_raw_at_end; /* the descriptor has nothing more */
-  bool has_inflate;   /* `inflate` must be ended */
   enum state state;
   const volatile sig_atomic_t *is_up; /* the time is; NULL: there is no limit */
   enum wo_status pending_status;      /* delivered by the next read, with `pending_err` */
   struct wo_err pending_err;
-  z_stream inflate;
+  const struct wo_unpacker *unpacker; /* of the member that is read, or of the last one; NULL without any */
+  void *unpacked;                     /* its state */
+  struct wo_archive archive;
   uint64_t raw_bytes;        /* read from the descriptor so far */
-  uint64_t delivered_bytes;  /* handed to the caller so far */
+  uint64_t expanded_bytes;   /* that came out of it */
+  uint64_t file_bytes;       /* of these, handed to the caller for the file that is read */
   uint64_t tail_offset;      /* in the compressed input, of plain bytes behind its members; 0: none */
   size_t raw_start, raw_end; /* the part of `raw` not used yet */
   unsigned char *raw;
@@ -84,18 +81,6 @@ static enum wo_status io_error(struct wo_err *err, const char *what, int error_n
   return wo_err_set(err, WO_E_IO, "%s: %s%s", what, reason, advice);
 }
 
-/* Our allocator for zlib: an ordinary call from here, so that tests can make it fail. */
-static voidpf inflate_alloc(voidpf opaque, uInt items, uInt size) {
-  (void)opaque;
-  return calloc(items, size);
-}
-
-/* zlib wants both or none. */
-static void inflate_free(voidpf opaque, voidpf address) {
-  (void)opaque;
-  free(address);
-}
-
 /* An input around fd, which is closed with it when owned, or NULL when memory is out. On failure an owned fd stays open: the
  * caller closes it. */
 static struct wo_input *new_input(int fd, bool owns_fd, const char *name) {
@@ -109,8 +94,6 @@ static struct wo_input *new_input(int fd, bool owns_fd, const char *name) {
   memcpy(input->name, name, name_size);
   input->fd = fd;
   input->owns_fd = owns_fd;
-  input->inflate.zalloc = inflate_alloc;
-  input->inflate.zfree = inflate_free;
   return input;
 }
 
@@ -145,20 +128,6 @@ static enum wo_status open_regular(const char *path, int *ret_fd, struct wo_err 
   return WO_OK;
 }
 
-/* Shells hand over such paths for `whyoom <(zcat log.gz)`: they are no regular files, but the user means a stream. */
-int wo_input_descriptor(const char *path) {
-  static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
-  const struct wo_view whole = wo_view_of(path);
-  if (wo_view_is(whole, "/dev/stdin")) return STDIN_FILENO;
-  for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-    if (!wo_view_starts(whole, folders[i])) continue;
-    struct wo_view digits = wo_view_skip(whole, strlen(folders[i]));
-    uint64_t number = 0;
-    if (wo_number_u64(&digits, 1 << 20, &number) == WO_OK && digits.len == 0) return (int)number;
-  }
-  return -1;
-}
-
 /* A descriptor of our own for a path that names one: duplicating works for sockets and closed-off
  * files too, where opening the path would fail. */
 static enum wo_status open_descriptor(int number, int *ret_fd, struct wo_err *err) {
@@ -171,7 +140,7 @@ static enum wo_status open_descriptor(int number, int *ret_fd, struct wo_err *er
 /* Sets *ret_input on success only. The place of an error is the path alone. */
 enum wo_status wo_input_open(const char *path, struct wo_input **ret_input, struct wo_err *err) {
   assert(path != NULL && ret_input != NULL);
-  const int number = wo_input_descriptor(path);
+  const int number = wo_path_descriptor(path);
   int fd = -1;
   enum wo_status status = number >= 0 ? open_descriptor(number, &fd, err) : open_regular(path, &fd, err);
   if (status == WO_OK) {
@@ -192,7 +161,7 @@ enum wo_status wo_input_open_fd(int fd, const char *name, struct wo_input **ret_
 /* Also for inputs that were made in part: what was not made is NULL or -1 and not owned. */
 struct wo_input *wo_input_close(struct wo_input *input) {
   if (input == NULL) return NULL;
-  if (input->has_inflate) inflateEnd(&input->inflate);
+  if (input->unpacked) input->unpacker->done(input->unpacked);
   if (input->owns_fd) close(input->fd);
   free(input->raw);
   free(input->name);
@@ -230,7 +199,7 @@ static enum wo_status read_raw(struct wo_input *input, void *buf, size_t cap, si
 }
 
 /* Makes at least `want` unused bytes available in the buffer, or all there are before the end. Moves what is unused to the front,
- * which is a byte at most: no caller wants more than the two of a magic. */
+ * which is little: no caller wants more than the bytes of a magic. */
 static enum wo_status fill_raw(struct wo_input *input, size_t want, struct wo_err *err) {
   assert(want <= WO_LIMIT_READ_BYTES);
   const size_t unused = input->raw_end - input->raw_start;
@@ -248,28 +217,33 @@ static enum wo_status fill_raw(struct wo_input *input, size_t want, struct wo_er
   return WO_OK;
 }
 
-/* Looks whether a gzip member starts at the next byte. A first byte that differs settles it without
- * waiting for a second: at a terminal that second one may not have been typed yet. */
-static enum wo_status sniff_member(struct wo_input *input, bool *ret_is_member, struct wo_err *err) {
-  for (size_t i = 0; i < sizeof gzip_magic; i++) {
-    const enum wo_status status = fill_raw(input, i + 1, err);
-    if (status != WO_OK) return status;
-    if (input->raw_end - input->raw_start <= i || input->raw[input->raw_start + i] != gzip_magic[i]) {
-      *ret_is_member = false;
-      return WO_OK;
+/* The format whose member starts at the next byte, or NULL. The first byte that no format begins with settles it without waiting
+ * for more: at a terminal they may not have been typed yet. */
+static enum wo_status sniff_member(struct wo_input *input, const struct wo_unpacker **ret_unpacker, struct wo_err *err) {
+  size_t count = 0;
+  const struct wo_unpacker *const known = wo_unpackers(&count);
+  *ret_unpacker = NULL;
+  for (size_t len = 1; len <= WO_UNPACK_MAGIC_MAX; len++) {
+    const enum wo_status status = fill_raw(input, len, err);
+    if (status != WO_OK || input->raw_end - input->raw_start < len) return status;
+    bool is_open = false;
+    for (size_t i = 0; i < count; i++) {
+      if (known[i].magic_len < len || memcmp(known[i].magic, input->raw + input->raw_start, len) != 0) continue;
+      if (known[i].magic_len == len) *ret_unpacker = &known[i];
+      is_open = true;
     }
+    if (*ret_unpacker || !is_open) return WO_OK;
   }
-  *ret_is_member = true;
   return WO_OK;
 }
 
 /* ---- Expansion ---- */
 
-/* Reports a damaged member with zlib's reason and the offset in the compressed bytes. A log that is cut off is a common case: it
- * was copied while the job still wrote it. */
+/* Reports a damaged member with the library's reason and the offset in the compressed bytes. A log that is cut off is a common
+ * case: it was copied while the job still wrote it. */
 static enum wo_status damage_error(const struct wo_input *input, const char *reason, struct wo_err *err) {
-  return wo_err_set(err, WO_E_SYNTAX, "compressed data is damaged at byte %" PRIu64 ": %s", raw_offset(input),
-                    reason == NULL ? "not valid gzip" : reason);
+  return wo_err_set(err, WO_E_SYNTAX, "compressed data is damaged at byte %" PRIu64 ": %s%s", raw_offset(input),
+                    reason ? reason : "not valid ", reason ? "" : input->unpacker->name);
 }
 
 /* Whether the input has grown beyond what is reasonable. Deflate reaches about a thousand to one at best, and a log of one
@@ -286,39 +260,39 @@ static enum wo_status check_expansion(const struct wo_input *input, uint64_t exp
   return WO_OK;
 }
 
-static enum wo_status start_member(struct wo_input *input, struct wo_err *err) {
-  /* One state serves all members: a new one only costs a reset. */
-  const int result = input->has_inflate ? inflateReset(&input->inflate) : inflateInit2(&input->inflate, WINDOW_BITS_GZIP);
-  if (result != Z_OK) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
-  input->has_inflate = true;
+/* One state serves all members of a format: a new one only costs a reset. */
+static enum wo_status start_member(struct wo_input *input, const struct wo_unpacker *unpacker, struct wo_err *err) {
+  if (input->unpacked && input->unpacker != unpacker) {
+    input->unpacker->done(input->unpacked);
+    input->unpacked = NULL;
+  }
+  input->unpacker = unpacker;
   input->is_compressed = true;
+  if (!unpacker->begin) {
+    return wo_err_set(err, WO_E_KIND, "is compressed with %s, which this whyoom was built without: `%s FILE | whyoom`",
+                      unpacker->name, unpacker->command);
+  }
+  if (!unpacker->begin(&input->unpacked)) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   input->state = STATE_MEMBER;
   return WO_OK;
 }
 
-/* Runs zlib once over the buffered bytes; *ret_len bytes came out, also when a failure is returned. The text of a damaged member
+/* Expands once from the buffered bytes; *ret_len bytes came out, also when a failure is returned. The text of a damaged member
  * before the damage is text like any other, and may hold the message that is looked for. */
-static enum wo_status inflate_some(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
-  z_stream *const z = &input->inflate;
-  const uInt room = (uInt)(cap < READ_MAX_BYTES ? cap : READ_MAX_BYTES);
-  z->next_in = input->raw + input->raw_start;
-  z->avail_in = (uInt)(input->raw_end - input->raw_start);
-  z->next_out = (Bytef *)buf;
-  z->avail_out = room;
-  const int result = inflate(z, Z_NO_FLUSH);
-  input->raw_start = input->raw_end - z->avail_in;
-  *ret_len = room - z->avail_out;
+static enum wo_status unpack_some(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
+  struct wo_unpack_io io = {
+      .in = input->raw + input->raw_start, .in_len = input->raw_end - input->raw_start, .out = buf, .out_len = cap};
+  const enum wo_unpacked result = input->unpacker->unpack(input->unpacked, &io);
+  input->raw_start = input->raw_end - io.in_len;
+  *ret_len = cap - io.out_len;
   switch (result) {
-  case Z_STREAM_END:
-    input->state = STATE_BETWEEN;
-    return WO_OK;
-  case Z_OK:
-  case Z_BUF_ERROR:
-    return WO_OK; /* the latter: no progress without more bytes */
-  case Z_MEM_ERROR:
-    return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
-  default:
-    return damage_error(input, z->msg, err);
+  case WO_UNPACKED_SOME: return WO_OK;
+  case WO_UNPACKED_MEMBER: input->state = STATE_BETWEEN; return WO_OK;
+  case WO_UNPACKED_NO_MEMORY: return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  case WO_UNPACKED_TOO_LARGE:
+    return wo_err_set(err, WO_E_LIMIT, "needs more than %zu MiB of memory to expand: `%s FILE | whyoom`",
+                      WO_LIMIT_UNPACK_BYTES / (1024 * 1024), input->unpacker->command);
+  default: return damage_error(input, io.reason, err);
   }
 }
 
@@ -330,14 +304,14 @@ static enum wo_status read_member(struct wo_input *input, char *buf, size_t cap,
     enum wo_status status = fill_raw(input, 1, err);
     if (status != WO_OK) return status;
     const bool was_at_end = input->raw_start == input->raw_end;
-    status = inflate_some(input, buf, cap, ret_len, err);
+    status = unpack_some(input, buf, cap, ret_len, err);
     if (status != WO_OK) return status;
-    /* zlib may still hold output that did not fit before, so the end of the bytes alone does not mean that it is cut. */
+    /* The library may still hold output that did not fit before, so the end of the bytes alone does not mean that it is cut. */
     if (was_at_end && *ret_len == 0 && input->state == STATE_MEMBER) {
       return damage_error(input, "the file ends in the middle; it may still be written, or its copy is incomplete", err);
     }
   }
-  return check_expansion(input, input->delivered_bytes + *ret_len, err);
+  return check_expansion(input, input->expanded_bytes + *ret_len, err);
 }
 
 /* ---- Reading ---- */
@@ -345,7 +319,7 @@ static enum wo_status read_member(struct wo_input *input, char *buf, size_t cap,
 /* Delivers what sniffing has buffered, then reads straight into the caller's buffer. *ret_len stays
  * 0 at the end. */
 static enum wo_status read_plain(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
-  /* At most the two bytes of the magic, and what the same read brought with them. */
+  /* At most the bytes of a magic, and what the same read brought with them. */
   const size_t buffered = input->raw_end - input->raw_start;
   if (buffered == 0) return input->is_raw_at_end ? WO_OK : read_raw(input, buf, cap, ret_len, err);
   const size_t len = buffered < cap ? buffered : cap;
@@ -370,11 +344,11 @@ static enum wo_status skip_zeros(struct wo_input *input, struct wo_err *err) {
 static enum wo_status choose_state(struct wo_input *input, struct wo_err *err) {
   const bool is_start = input->state == STATE_START;
   assert(is_start || input->state == STATE_BETWEEN);
-  bool is_member = false;
+  const struct wo_unpacker *unpacker = NULL;
   enum wo_status status = is_start ? WO_OK : skip_zeros(input, err);
-  if (status == WO_OK) status = sniff_member(input, &is_member, err);
+  if (status == WO_OK) status = sniff_member(input, &unpacker, err);
   if (status != WO_OK) return status;
-  if (is_member) return start_member(input, err);
+  if (unpacker) return start_member(input, unpacker, err);
   input->state = STATE_PLAIN;
   if (!is_start && input->raw_start < input->raw_end) input->tail_offset = raw_offset(input);
   return WO_OK;
@@ -400,20 +374,18 @@ static enum wo_status advance(struct wo_input *input, char *buf, size_t cap, siz
 
 /* A failure has two parts: the bytes that came before it, and itself. They are reported in two calls, so that no caller has to
  * handle both at once. */
-enum wo_status wo_input_read(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
-  assert(input != NULL && buf != NULL && cap > 0 && ret_len != NULL);
+static enum wo_status read_expanded(void *context, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
+  struct wo_input *const input = context;
   size_t len = 0;
   if (input->pending_status == WO_OK) {
     input->pending_status = advance(input, buf, cap, &len, &input->pending_err);
     if (input->pending_status != WO_OK) wo_err_place(&input->pending_err, input->name, 0, 0, raw_offset(input));
   }
-  input->delivered_bytes += len;
+  input->expanded_bytes += len;
   const enum wo_status status = input->pending_status;
+  *ret_len = len;
   /* With bytes in hand the failure waits for the next call. */
-  if (status == WO_OK || len > 0) {
-    *ret_len = len;
-    return WO_OK;
-  }
+  if (status == WO_OK || len > 0) return WO_OK;
   /* Reported once; from now on the input is at its end. */
   if (err != NULL) *err = input->pending_err;
   input->pending_status = WO_OK;
@@ -421,9 +393,31 @@ enum wo_status wo_input_read(struct wo_input *input, char *buf, size_t cap, size
   return status;
 }
 
+enum wo_status wo_input_read(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
+  assert(input != NULL && buf != NULL && cap > 0 && ret_len != NULL);
+  size_t len = 0;
+  const enum wo_status status = wo_archive_read(&input->archive, read_expanded, input, buf, cap, &len, err);
+  input->file_bytes += len;
+  if (status == WO_OK) *ret_len = len;
+  return status;
+}
+
+enum wo_status wo_input_next_file(struct wo_input *input, bool *ret_is_there, struct wo_err *err) {
+  assert(input != NULL && ret_is_there != NULL);
+  input->file_bytes = 0;
+  const enum wo_status status = wo_archive_next(&input->archive, read_expanded, input, ret_is_there, err);
+  if (status != WO_OK) wo_err_place(err, input->name, 0, 0, raw_offset(input));
+  return status;
+}
+
+const char *wo_input_file_name(const struct wo_input *input) {
+  assert(input != NULL);
+  return input->archive.is_archive ? input->archive.name : NULL;
+}
+
 uint64_t wo_input_bytes(const struct wo_input *input) {
   assert(input != NULL);
-  return input->delivered_bytes;
+  return input->file_bytes;
 }
 
 bool wo_input_is_compressed(const struct wo_input *input) {
