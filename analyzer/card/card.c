@@ -60,6 +60,13 @@ static bool is_process_uncounted(const struct wo_card *card) {
   return card->process.is_known && card->process.value.hi <= 0 && card->allocated.is_known && card->allocated.value.lo > 0;
 }
 
+/* Whether the own process is among several listed ones: in a container its pid does not match, and nobody but it can hold the
+ * pool. */
+static bool is_own_among(const struct wo_card *card, struct wo_figure used) {
+  if (card->process.is_known || !card->listed.is_known || !card->reserved.is_known || !used.is_known) return false;
+  return card->listed.value.lo + card->reserved.value.lo > used.value.hi + NOBODY_SHARE * card->capacity.value.mid;
+}
+
 /* The rest that is left when the own process and the listed ones are known belongs to somebody who is not listed; one below a
  * hundredth of the card, to nobody. */
 static struct wo_figure add_unlisted(const struct wo_card *card) {
@@ -80,6 +87,7 @@ static void read_processes(const struct wo_event *event, struct wo_card *card) {
     card->listed = none;
   }
   const struct wo_figure used = wo_figure_minus(card->capacity, card->free);
+  if (is_own_among(card, used)) card->listed = (struct wo_figure){.is_known = false};
   if (card->process.is_known) {
     if (!card->listed.is_known) card->listed = none;
     card->non_pytorch = wo_figure_settle(wo_figure_minus(card->process, card->reserved));

@@ -4,19 +4,20 @@
 #include "parsers/base/units.h"
 
 /* Shares of the need (tensors and request) that must be left free after the request for a job that would fit. While weights are
- * loaded nobody knows how much is still to come: as much again. In the first steps activations and optimizer states are still to
- * come: a quarter. After whole steps the peak is known but for varying inputs: a tenth. */
-#define ALLOWANCE_LOADING 1.0
-#define ALLOWANCE_UNKNOWN 0.25
-#define ALLOWANCE_STEPPING 0.10
+ * loaded nobody knows how much is still to come: half as much again. Else activations or optimizer states may be still to come: a
+ * quarter. */
+#define ALLOWANCE_LOADING 0.5
+#define ALLOWANCE 0.25
 
 /* Idle memory that the best packing leaves all the same: requests are rounded up to 2 MiB, and the last part of a segment stays.
  * A share of what tensors hold, and at least five segments of 20 MiB that are partly in use. */
 #define IDLE_RESIDUE 0.02
 #define IDLE_RESIDUE_LEAST (0.1 * WO_GIB)
 
-/* Idle memory decides when, after the request, it could serve another one as large, or this share of the need. */
+/* Idle memory decides when it could serve another request as large, or leaves this share of the need after the first one; or when
+ * it serves the request alone, and is no small share of the need. */
 #define IDLE_ALLOWANCE 0.10
+#define IDLE_SHARE 0.08
 
 /* A request of this share of the card is itself what does not fit. */
 #define REQUEST_SHARE 0.5
@@ -83,11 +84,6 @@ static void read_unknown(const struct wo_card *card, struct wo_division *divisio
   division->parts[WO_HOLDER_UNKNOWN] = wo_figure_settle(rest);
 }
 
-static double allowance_of(enum wo_progress progress) {
-  if (progress == WO_PROGRESS_LOADING) return ALLOWANCE_LOADING;
-  return progress == WO_PROGRESS_STEPPING ? ALLOWANCE_STEPPING : ALLOWANCE_UNKNOWN;
-}
-
 static double middle(const struct wo_division *division, enum wo_holder part) {
   return division->parts[part].is_known ? division->parts[part].value.mid : 0;
 }
@@ -113,6 +109,12 @@ static struct wo_interval wanted_after(const struct wo_division *division, enum 
   return share.mid < request.mid ? share : request;
 }
 
+/* Whether idle memory serves the request without any help of free memory, and is no small share of the need. */
+static bool is_idle_large(const struct wo_division *division) {
+  const double idle = middle(division, WO_HOLDER_IDLE);
+  return usable(division, WO_HOLDER_IDLE).lo >= division->request.value.hi && idle >= IDLE_SHARE * division->need.value.mid;
+}
+
 /* Whether the request would have been served if the part had been free, and what would then be left. */
 static void ask_part(struct wo_division *division, enum wo_holder part) {
   const struct wo_figure free = division->parts[WO_HOLDER_FREE];
@@ -123,7 +125,8 @@ static void ask_part(struct wo_division *division, enum wo_holder part) {
   const struct wo_interval request = division->request.value;
   division->would_serve[part] = is_at_least(room, request);
   if (!division->need.is_known || part == WO_HOLDER_TENSORS) return;
-  const enum wo_truth leaves = is_at_least(room, wo_interval_plus(request, wanted_after(division, part)));
+  enum wo_truth leaves = is_at_least(room, wo_interval_plus(request, wanted_after(division, part)));
+  if (part == WO_HOLDER_IDLE && is_idle_large(division)) leaves = WO_TRUE;
   division->would_fit[part] = division->would_serve[part] == WO_TRUE ? leaves : division->would_serve[part];
 }
 
@@ -143,8 +146,8 @@ static struct wo_view find_dominant(const struct wo_division *division) {
   return is_full ? wo_view_of(wo_holder_name(WO_HOLDER_TENSORS)) : (struct wo_view){0};
 }
 
-void wo_division_make(const struct wo_card *card, enum wo_progress progress, struct wo_division *ret_division) {
-  *ret_division = (struct wo_division){.allowance = allowance_of(progress)};
+void wo_division_make(const struct wo_card *card, bool is_loading, struct wo_division *ret_division) {
+  *ret_division = (struct wo_division){.allowance = is_loading ? ALLOWANCE_LOADING : ALLOWANCE};
   read_parts(card, ret_division);
   read_unknown(card, ret_division);
   for (size_t i = 0; i < WO_HOLDER_COUNT_; i++) ask_part(ret_division, (enum wo_holder)i);

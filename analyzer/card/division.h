@@ -23,13 +23,6 @@ enum wo_holder {
       WO_HOLDER_COUNT_
 };
 
-/* How far the job had come, for the question how much more it would have needed. */
-enum wo_progress {
-  WO_PROGRESS_UNKNOWN,
-  WO_PROGRESS_LOADING,  /* weights arrive one after the other */
-  WO_PROGRESS_STEPPING, /* whole steps had been made */
-};
-
 struct wo_division {
   struct wo_figure total;   /* the card, the cap, or the pool that the request went to */
   struct wo_figure request; /* the refused request */
@@ -38,11 +31,11 @@ struct wo_division {
   struct wo_figure parts[WO_HOLDER_COUNT_];
   enum wo_truth would_serve[WO_HOLDER_COUNT_]; /* with this part free, the request would have been served */
   enum wo_truth would_fit[WO_HOLDER_COUNT_];   /* and the job would have had its allowance left */
-  struct wo_view dominant;                   /* the word of the part that decides, "request", or empty */
+  struct wo_view dominant;                     /* the word of the part that decides, "request", or empty */
 };
 
-/* Divides the card of one message. */
-void wo_division_make(const struct wo_card *card, enum wo_progress progress, struct wo_division *ret_division);
+/* Divides the card of one message. While weights are loaded (is_loading), more is still to come than later. */
+void wo_division_make(const struct wo_card *card, bool is_loading, struct wo_division *ret_division);
 
 /* The fact of a part ("part.idle") / the word for it ("idle"). Static. */
 const char *wo_holder_fact(enum wo_holder part);

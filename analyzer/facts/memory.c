@@ -4,10 +4,6 @@
 #include "analyzer/facts/facts_internal.h"
 #include "analyzer/facts/monitors.h"
 
-/* Steps, or epochs, after which the peak of a step is known. */
-#define FIRST_STEPS 3
-#define WHOLE_EPOCHS 1
-
 /* Shares of a card in use above which it is full, and below which it is empty. */
 #define SHOWN_FULL 0.9
 #define SHOWN_EMPTY 0.1
@@ -48,16 +44,6 @@ static void set_sums(struct wo_facts *facts, const struct wo_card *card, wo_even
 
 /* ---- The division ---- */
 
-/* How far the job had come before the failure. One epoch is many steps. */
-static enum wo_progress progress_of(const struct wo_facts *facts) {
-  const struct wo_view phase = wo__facts_value(facts, WO_VIEW("oom.phase")).text;
-  const struct wo_value step = wo__facts_value(facts, WO_VIEW("oom.step"));
-  const bool is_epoch = wo_view_is(wo__facts_value(facts, WO_VIEW("oom.step_unit")).text, "epoch");
-  if (wo_view_is(phase, "load") || wo_view_is(phase, "startup")) return WO_PROGRESS_LOADING;
-  if (!step.is_known) return WO_PROGRESS_UNKNOWN;
-  return step.number.mid > (is_epoch ? WHOLE_EPOCHS : FIRST_STEPS) ? WO_PROGRESS_STEPPING : WO_PROGRESS_UNKNOWN;
-}
-
 static void set_truth(struct wo_facts *facts, const char *name, enum wo_truth truth, wo_event_id id) {
   if (truth != WO_UNDECIDED) wo_facts_set(facts, name, wo_value_bool(truth), id);
 }
@@ -77,7 +63,8 @@ static void set_part(struct wo_facts *facts, const struct wo_division *division,
 
 static void set_division(struct wo_facts *facts, const struct wo_card *card, wo_event_id id) {
   struct wo_division division;
-  wo_division_make(card, progress_of(facts), &division);
+  const struct wo_view phase = wo__facts_value(facts, WO_VIEW("oom.phase")).text;
+  wo_division_make(card, wo_view_is(phase, "load") || wo_view_is(phase, "startup"), &division);
   for (size_t i = 0; i < WO_HOLDER_COUNT_; i++) set_part(facts, &division, (enum wo_holder)i, id);
   wo__set_figure(facts, "part.total", division.total, id);
   wo__set_figure(facts, "part.need", division.need, id);

@@ -74,8 +74,8 @@ static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memo
 /* What is outside the own process. Where others are only what a usual context leaves of the rest, they are drawn if they are sure
  * to be there, and the context as unaccounted; else the whole rest is unaccounted. */
 static void add_outsiders(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory) {
-  const bool is_counted = wo_diagnosis_fact(diagnosis, "oom.process").is_known ||
-                          wo_diagnosis_fact(diagnosis, "oom.other_processes_listed").is_known;
+  const bool is_counted =
+      wo_diagnosis_fact(diagnosis, "oom.process").is_known || wo_diagnosis_fact(diagnosis, "oom.other_processes_listed").is_known;
   const struct wo_value others = wo_diagnosis_fact(diagnosis, "part.other_processes");
   const bool is_shown = others.is_known && (is_counted || others.number.lo > 0);
   if (is_shown) add_part(diagnosis, memory, "other_processes", "part.other_processes");

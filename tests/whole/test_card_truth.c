@@ -42,6 +42,8 @@ static const struct row rows[] = {
     {40, 22, 0.5, 0.6, 15, 2.5, FORWARD, "other_process", LIKELY, LIKELY, ""},
     {24, 15, 0.2, 0.5, 7.5, 1.2, FORWARD, "other_process", LIKELY, LIKELY, ""},
     {24, 8, 0.2, 0.5, 15, 0.5, LOAD, "other_process", LIKELY, CERTAIN, ""},
+    {24, 12, 0.2, 0.4, 11, 0.5, LOAD, "other_process model_too_large", POSSIBLE, POSSIBLE, ""},
+    {24, 15.4, 0.2, 0.5, 5.4, 3, FORWARD, "other_process oversized_batch", POSSIBLE, POSSIBLE, ""},
     {80, 1, 0.1, 0.6, 78, 0.5, LOAD, "other_process", LIKELY, CERTAIN, ""},
     {80, 20, 1, 0.6, 58, 1, OPTIMIZER, "other_process", LIKELY, CERTAIN, ""},
     {80, 20, 1, 0.6, 58, 1, EVAL, "other_process", LIKELY, CERTAIN, ""},
@@ -49,6 +51,10 @@ static const struct row rows[] = {
     {8, 3, 0.1, 0.4, 4.3, 0.4, NONE, "other_process", LIKELY, CERTAIN, ""},
     {80, 10, 1, 0.6, 66, 4, FORWARD, "other_process", LIKELY, CERTAIN, "per_device_train_batch_size=32,\n"},
     {24, 10, 0.2, 0.5, 12.5, 1, BACKWARD, "other_process", LIKELY, CERTAIN, "per_device_train_batch_size=4,\n"},
+    {80, 12, 0.5, 0.6, 60, 9, FORWARD, "other_process", LIKELY, CERTAIN,
+     "per_device_train_batch_size=1,\nmax_seq_length=32768,\n"},
+    {80, 12, 0.5, 0.6, 45, 23, ATTENTION, "other_process", LIKELY, LIKELY, ""},
+    {80, 12, 0.5, 0.6, 66, 1, LATE, "other_process", LIKELY, CERTAIN, "max_response_length=4096,\n"},
     {80, 36, 5, 0.7, 34, 6, NONE, "other_process", LIKELY, LIKELY, ""},
     {80, 30, 6, 0.7, 41, 4, BACKWARD, "other_process", LIKELY, LIKELY, ""},
     /* Others hold something, but without it the job would have stood before the same wall soon after. */
@@ -68,6 +74,8 @@ static const struct row rows[] = {
     {80, 60, 18, 0.7, 0, 3, NONE, "fragmentation", LIKELY, LIKELY, ""},
     {80, 60, 18, 0.7, 0, 3, LATE, "fragmentation", LIKELY, LIKELY, ""},
     {80, 60, 18, 0.7, 0, 3, EVAL, "fragmentation", LIKELY, LIKELY, ""},
+    {80, 55, 20, 0.7, 0, 6, FORWARD, "fragmentation", LIKELY, LIKELY, "per_device_train_batch_size=1,\nmax_seq_length=32768,\n"},
+    {80, 55, 20, 0.7, 0, 6, OPTIMIZER, "fragmentation", LIKELY, LIKELY, ""},
     {24, 16, 6.5, 0.5, 0, 1.5, BACKWARD, "fragmentation", LIKELY, LIKELY, "per_device_train_batch_size=4,\n"},
     /* It serves the request, but is small: the usual gaps. */
     {40, 37.6, 1.12, 0.7, 0, 0.58, FORWARD, "oversized_batch", POSSIBLE, LIKELY, ""},
@@ -94,8 +102,7 @@ static const struct row rows[] = {
     {4, 3.1, 0.05, 0.6, 0, 0.5, FORWARD, "oversized_batch", POSSIBLE, LIKELY, ""},
     {80, 74, 1, 0.7, 0, 5, FORWARD, "oversized_batch", LIKELY, LIKELY, "per_device_train_batch_size=16,\n"},
     {80, 74, 1, 0.7, 0, 5, NONE, "oversized_batch", LIKELY, LIKELY, "per_device_train_batch_size=16,\n"},
-    {80, 74, 1, 0.7, 0, 5, FORWARD, "sequence_length", LIKELY, LIKELY,
-     "per_device_train_batch_size=1,\nmax_seq_length=32768,\n"},
+    {80, 74, 1, 0.7, 0, 5, FORWARD, "sequence_length", LIKELY, LIKELY, "per_device_train_batch_size=1,\nmax_seq_length=32768,\n"},
     /* One request is most of the card, or more than it: the length is named only where something shows it. */
     {79, 1.7, 0.1, 0.5, 0, 104, FORWARD, "oversized_batch", LIKELY, CERTAIN, ""},
     {10.75, 0.04, 0.01, 0.26, 0, 36.8, BACKWARD, "oversized_batch", LIKELY, CERTAIN, ""},
@@ -264,11 +271,161 @@ static void test_scale_does_not_matter(void **state) {
   assert_int_equal(wrong, 0);
 }
 
+/* ---- Sweeps ---- */
+
+/* Moves memory from the tensors to another part in hundredths of the card: from some share on the family is that of the part, and
+ * it stays so. Returns the share at which it changes. */
+static double find_crossing(const struct wo_pack *pack, double card, enum phase phase, bool is_idle) {
+  const char *const family = is_idle ? "fragmentation" : "other_process";
+  double crossing = -1;
+  for (double share = 0; share < 0.9; share += 0.01) {
+    const double moved = share * card, rest = card * 0.93 - moved;
+    const struct row row = {.card = card,
+                            .tensors = rest,
+                            .idle = is_idle ? moved : 0.002 * card,
+                            .own = 0.02 * card,
+                            .others = is_idle ? 0 : moved,
+                            .request = 0.06 * card,
+                            .phase = phase,
+                            .families = family,
+                            .settings = ""};
+    struct wo_text log = {0};
+    make_log(&log, &row, 1, LISTED);
+    struct sample_job sample;
+    sample_log(&sample, pack, log.ptr);
+    const bool is_named = sample.report->finding_count > 0 && wo_view_is(sample.report->findings[0].cause->family, family);
+    if (is_named && crossing < 0) crossing = share;
+    if (!is_named && crossing >= 0) fail_msg("%s again not at %.2f, after %.2f\n%s", family, share, crossing, log.ptr);
+    sample_done(&sample);
+    wo_text_done(&log);
+  }
+  return crossing;
+}
+
+/* The same share decides on small and large cards; loading asks for more of others than a step does. */
+static void test_one_crossing(void **state) {
+  static const enum phase phases[] = {NONE, FORWARD, BACKWARD, LATE, LOAD};
+  for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
+    for (double card = 16; card <= 96; card *= 2.4) {
+      const double others = find_crossing(*state, card, phases[i], false);
+      const double idle = find_crossing(*state, card, phases[i], true);
+      const double least = phases[i] == LOAD ? 0.25 : phases[i] == NONE ? 0.10 : 0.18;
+      if (others < least || others > least + 0.16)
+        fail_msg("phase %d, card %.0f: others from %.2f on", (int)phases[i], card, others);
+      if (idle < 0.06 || idle > 0.16) fail_msg("phase %d, card %.0f: idle from %.2f on", (int)phases[i], card, idle);
+    }
+  }
+}
+
+/* ---- Logs whose message has no figures of the pool ---- */
+
+#define BARE "RuntimeError: CUDA error: out of memory\n"
+#define TRACEBACK "Traceback (most recent call last):\n"
+#define FRAME(file, function, code) "  File \"" file "\", line 31, in " function "\n    " code "\n"
+#define TORCH "/opt/conda/lib/python3.11/site-packages/torch/"
+#define TO_CARD                                                                                                                  \
+  TRACEBACK FRAME("/home/mira/work/train.py", "<module>", "net = Net().to(device)")                                              \
+      FRAME(TORCH "nn/modules/module.py", "convert", "return t.to(device, dtype if t.is_floating_point() else None)")
+#define IN_BACKWARD                                                                                                              \
+  TRACEBACK FRAME("/home/mira/work/train.py", "<module>", "loss.backward()")                                                     \
+      FRAME(TORCH "autograd/__init__.py", "backward", "_engine_run_backward(")
+#define GPUSTAT(index, used) "[" index "] Tesla V100-SXM2-32GB | 46'C,   0 % | " used " / 32510 MB |\n"
+#define TF_DEVICE(mb)                                                                                                            \
+  "2021-07-08 09:10:01.121314: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1304] Created TensorFlow device "              \
+  "(/job:localhost/replica:0/task:0/device:GPU:0 with " mb " MB memory) -> physical GPU (device: 0, name: Tesla T4)\n"
+#define TF_REFUSED(size)                                                                                                         \
+  "2021-07-08 09:10:11.121314: W tensorflow/core/common_runtime/bfc_allocator.cc:467] Allocator (GPU_0_bfc) ran out of memory "  \
+  "trying to allocate " size " (rounded to 65663744)requested by op model/dense/MatMul\n"
+#define VLLM "(EngineCore_DP0 pid=8123) "
+#define VLLM_LOADED(size)                                                                                                        \
+  VLLM "INFO 03-04 05:06:07 [gpu_model_runner.py:1549] Model loading took " size " GiB memory and 6.1 seconds\n"
+#define VLLM_REFUSED                                                                                                             \
+  VLLM "ERROR 03-04 05:06:17 [core.py:868] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 896.00 MiB. GPU 0 has " \
+       "a "                                                                                                                      \
+       "total capacity of 23.64 GiB of which 402.00 MiB is free. Including non-PyTorch memory, this process has 23.21 GiB "      \
+       "memory "                                                                                                                 \
+       "in use. Of the allocated memory 22.72 GiB is allocated by PyTorch, and 60.00 MiB is reserved by PyTorch but "            \
+       "unallocated.\n"
+
+static const struct {
+  const char *log;
+  const char *families;
+  enum wo_confidence most;
+} told[] = {
+    /* the first use of the card, a step, and nothing at all */
+    {TO_CARD BARE, "other_process", LIKELY},
+    {IN_BACKWARD BARE, "oversized_batch unclear", POSSIBLE},
+    {"step 61: loss=2.208\n" IN_BACKWARD BARE, "oversized_batch unclear", POSSIBLE},
+    {BARE, "unclear", POSSIBLE},
+    {TO_CARD "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`\n", "unclear", POSSIBLE},
+    {TO_CARD "torch.OutOfMemoryError: Allocation on device \n", "model_too_large unclear", POSSIBLE},
+    /* a monitor's table */
+    {BARE GPUSTAT("0", "31655") GPUSTAT("1", "    0"), "other_process", LIKELY},
+    {BARE GPUSTAT("0", "31655") GPUSTAT("1", "31655"), "other_process", LIKELY},
+    {BARE GPUSTAT("0", "   11") GPUSTAT("1", "31655"), "unclear", POSSIBLE},
+    {"CUDA_VISIBLE_DEVICES=1 python train.py\n" BARE GPUSTAT("0", "   11") GPUSTAT("1", "31655"), "other_process", LIKELY},
+    {"CUDA_VISIBLE_DEVICES=1 python train.py\n" BARE GPUSTAT("0", "31655") GPUSTAT("1", "   11"), "unclear", POSSIBLE},
+    {TO_CARD BARE GPUSTAT("0", "   11"), "other_process unclear", POSSIBLE},
+    /* what TensorFlow's pool got at its start */
+    {TF_DEVICE("251") TF_REFUSED("62.62MiB"), "other_process", LIKELY},
+    {TF_DEVICE("13912") TF_REFUSED("2.62GiB"), "unclear oversized_batch", POSSIBLE},
+    {"totalMemory: 11.17GiB freeMemory: 3.10GiB\n" TF_DEVICE("2890") TF_REFUSED("802.62MiB"), "other_process", LIKELY},
+    {"totalMemory: 11.17GiB freeMemory: 11.05GiB\n" TF_DEVICE("10763") TF_REFUSED("802.62MiB"), "unclear oversized_batch",
+     POSSIBLE},
+    /* what an engine says of its weights */
+    {VLLM_LOADED("20.6100") VLLM_REFUSED, "model_too_large", LIKELY},
+    {VLLM_LOADED("12.6100") VLLM_REFUSED, "kv_cache", LIKELY},
+    /* llama.cpp */
+    {"ggml_backend_cuda_buffer_type_alloc_buffer: allocating 320000.00 MiB on device 0: cudaMalloc failed: out of memory\n"
+     "llama_new_context_with_model: failed to allocate compute buffers\n",
+     "unclear", LIKELY},
+    {"ggml_backend_cuda_buffer_type_alloc_buffer: allocating 20480.00 MiB on device 0: cudaMalloc failed: out of memory\n"
+     "llama_new_context_with_model: failed to allocate compute buffers\n",
+     "sequence_length", LIKELY},
+    {"ggml_backend_cuda_buffer_type_alloc_buffer: allocating 20480.00 MiB on device 0: cudaMalloc failed: out of memory\n"
+     "llama_model_load: error loading model: unable to allocate CUDA0 buffer\n",
+     "model_too_large", LIKELY},
+    /* other makers: the process's limit, and no free memory */
+    {"RuntimeError: MPS backend out of memory (MPS allocated: 9.84 GB, other allocations: 8.19 GB, max allowed: 18.13 GB). Tried "
+     "to allocate 471.29 MB on private pool.\n",
+     "oversized_batch model_too_large", POSSIBLE},
+    {"torch.OutOfMemoryError: HIP out of memory. Tried to allocate 1.20 GiB. GPU 0 has a total capacity of 23.98 GiB of which "
+     "310.00 MiB is free. Of the allocated memory 3.11 GiB is allocated by PyTorch, and 90.00 MiB is reserved by PyTorch but "
+     "unallocated.\n",
+     "other_process", LIKELY},
+    {"torch.OutOfMemoryError: XPU out of memory. Tried to allocate 1.71 GiB. GPU 0 has a total capacity of 15.56 GiB. Of the "
+     "allocated memory 0.17 GiB is allocated by PyTorch, and 12.00 MiB is reserved by PyTorch but unallocated.\n",
+     "unclear", POSSIBLE},
+    {"RuntimeError: NPU out of memory. Tried to allocate 256.00 MiB (NPU 0; 29.50 GiB total capacity; 9.80 GiB already "
+     "allocated; "
+     "9.80 GiB current active; 150.00 MiB free; 9.90 GiB reserved in total by PyTorch)\n",
+     "other_process", LIKELY},
+};
+
+/* Where little is said, little is concluded. */
+static void test_without_figures(void **state) {
+  int wrong = 0;
+  for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+    struct sample_job sample;
+    sample_log(&sample, *state, told[i].log);
+    const struct wo_finding *const first = sample.report->finding_count > 0 ? &sample.report->findings[0] : NULL;
+    const bool is_ok = first && holds(told[i].families, first->cause->family) && first->confidence <= told[i].most;
+    if (!is_ok) {
+      print_error("told %zu: %.*s (%.*s, %d), expected %s [up to %d]\n%s\n", i,
+                  WO_SHOWN(first ? first->cause->family : WO_VIEW("-")), WO_SHOWN(first ? first->cause->id : WO_VIEW("-")),
+                  first ? (int)first->confidence : -1, told[i].families, (int)told[i].most, told[i].log);
+      wrong++;
+    }
+    sample_done(&sample);
+  }
+  assert_int_equal(wrong, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_truth_table),
-      cmocka_unit_test(test_wording_does_not_matter),
-      cmocka_unit_test(test_scale_does_not_matter),
+      cmocka_unit_test(test_truth_table),           cmocka_unit_test(test_wording_does_not_matter),
+      cmocka_unit_test(test_scale_does_not_matter), cmocka_unit_test(test_one_crossing),
+      cmocka_unit_test(test_without_figures),
   };
   return cmocka_run_group_tests(tests, sample_load_all, sample_unload);
 }

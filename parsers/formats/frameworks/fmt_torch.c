@@ -13,6 +13,7 @@
 struct torch {
   size_t start, length;
   char before[256];
+  int raw_gpu; /* one more than the card that a raw byte names; 0 when none does */
 };
 
 /* Lines that one message may take. The widest seen, at 40 columns, takes 14. */
@@ -164,8 +165,17 @@ static void read_processes(struct wo_view message, struct wo_event_store *store,
   wo_event_set_text(store, event, WO_FIELD_OTHER_PROCESS_PIDS, (struct wo_view){pids, pids_len});
 }
 
-/* The card's index: "GPU 1 has a total", "(GPU 0; ", "(NPU 0; ", "on device 0 would". Version 2.3 writes it as a raw byte:
- * unknown. */
+/* The card's index as the raw byte that version 2.3 writes: "GPU \1 has a total capacity"; -1 when the line has none. A copy in
+ * which the byte was lost has no index. */
+static int raw_gpu_of(struct wo_view raw) {
+  const size_t at = wo_view_find(raw, WO_VIEW(" has a total capac"), 0);
+  if (at == WO_NOT_FOUND || at < sizeof "GPU ") return -1;
+  const struct wo_view before = wo_view_sub(raw, at - sizeof "GPU ", at - 1);
+  const unsigned char byte = (unsigned char)raw.ptr[at - 1];
+  return wo_view_is(before, "GPU ") && byte < ' ' ? byte : -1;
+}
+
+/* The card's index: "GPU 1 has a total", "(GPU 0; ", "(NPU 0; ", "on device 0 would". */
 static void read_gpu(struct wo_view message, struct wo_event_store *store, struct wo_event *event) {
   static const char *const words[] = {"GPU ", "NPU ", "device "};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -263,6 +273,8 @@ static void finish_torch(struct wo_open *open) {
           wo_scan_add_event(open->scan, &line, open->pattern, kind, own->start, message.len < room ? message.len : room);
       if (!event) return;
       read_message(message, open->store, event);
+      if (own->raw_gpu > 0 && !wo_event_field(event, WO_FIELD_GPU))
+        wo_event_set_exact(open->store, event, WO_FIELD_GPU, own->raw_gpu - 1);
     }
     kind = next_kind;
     start = next;
@@ -307,6 +319,7 @@ static enum wo_more begin_torch(struct wo_open *open, const struct wo_match *mat
     wo_open_append(open, wo_view_trim(previous));
   }
   wo_open_append(open, text);
+  own->raw_gpu = raw_gpu_of(open->line->raw) + 1;
   own->start = start;
   own->length = (open->line->full.len - start);
   const bool is_whole = is_complete(wo_open_message(open)) || is_contested(open, text);
@@ -321,10 +334,12 @@ static bool is_foreign(const struct wo_open *open, struct wo_view text) {
 
 /* A line without a label that a console broke off may belong to any open message: none takes it. */
 static enum wo_more feed_torch(struct wo_open *open) {
+  struct torch *const own = open->state;
   const struct wo_view text = wo_prefix_unbox(open->line->text);
   if (open->lines > MESSAGE_LINES || is_foreign(open, text)) return WO_MORE_NO_UNREAD;
   if (open->line->prefix.source.len == 0 && wo_open_is_one_of_several(open)) return WO_MORE_YES;
   wo_open_append(open, text);
+  if (own->raw_gpu == 0) own->raw_gpu = raw_gpu_of(open->line->raw) + 1;
   return is_complete(wo_open_message(open)) ? WO_MORE_NO : WO_MORE_YES;
 }
 

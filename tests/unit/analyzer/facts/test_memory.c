@@ -99,6 +99,11 @@ static const struct row rows[] = {
       {"oom.non_pytorch", 6, 3 * HALF},
       {"oom.other_processes_listed", 0, 0},
       {"oom.other_processes", 0, 0}}},
+    {"in a container the process is among several listed ones",
+     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 40.00 GiB of which "
+     "0.50 GiB is free. Process 4711 has 33.00 GiB memory in use. Process 4712 has 6.50 GiB memory in use. Of the allocated "
+     "memory 31.00 GiB is allocated by PyTorch, and 0.50 GiB is reserved by PyTorch but unallocated.\n",
+     {{"oom.process", (double)NAN, 0}, {"oom.other_processes_listed", (double)NAN, 0}, {"oom.unaccounted", 8, 4 * HALF}}},
     {"a driver that does not count by process",
      OOM_SAYS("1.00 GiB", "0", "40.00 GiB", "1.00 GiB", "0 bytes", "37.00 GiB", "0.50 GiB"),
      {{"oom.process", (double)NAN, 0}, {"oom.reserved", 37.5, 2 * HALF}, {"oom.unaccounted", 1.5, 4 * HALF}}},
@@ -112,13 +117,13 @@ static const struct row rows[] = {
      "free. Process 4711 has 28.00 GiB memory in use. Of the allocated memory 9.50 GiB is allocated by PyTorch, and 0.50 GiB is "
      "reserved by PyTorch but unallocated.\n",
      {{"oom.process", (double)NAN, 0}, {"oom.other_processes_listed", 28, HALF}, {"oom.other_processes", 28, HALF}}},
-    {"two listed processes are never the own one",
+    {"two listed processes beside a pool that is not theirs",
      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 40.00 GiB of which "
      "1.00 GiB is "
-     "free. Process 4711 has 20.00 GiB memory in use. Process 4712 has 19.00 GiB memory in use. Of the allocated memory 37.50 "
+     "free. Process 4711 has 20.00 GiB memory in use. Process 4712 has 16.00 GiB memory in use. Of the allocated memory 1.50 "
      "GiB is "
      "allocated by PyTorch, and 0.50 GiB is reserved by PyTorch but unallocated.\n",
-     {{"oom.process", (double)NAN, 0}, {"oom.other_processes", 39, 2 * HALF}}},
+     {{"oom.process", (double)NAN, 0}, {"oom.other_processes", 36, 2 * HALF}}},
     {"figures in MiB keep their finer rounding",
      OOM_SAYS("256.00 MiB", "3", "47.50 GiB", "192.00 MiB", "47.00 GiB", "46.50 GiB", "64.00 MiB"),
      {{"oom.tried", MIB(256), HALF_MIB}, {"oom.free", MIB(192), HALF_MIB}, {"oom.reserved_unallocated", MIB(64), HALF_MIB}}},
