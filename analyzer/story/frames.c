@@ -1,6 +1,16 @@
 /* Tracebacks of failures: which one belongs to which message, and which phase and tensor its frames show. */
 #include "analyzer/story/story_internal.h"
 
+/* Lines from an exception to its message, if a library prints calls of its own between them. */
+#define MESSAGE_BELOW_LINES 80
+
+/* How far behind a traceback a message may stand that belongs to it. An exception's name that ends with a colon has its words
+ * below: Paddle's MemoryError is about the card, as its last lines say. */
+static uint64_t reach_of(const struct wo_event *traceback) {
+  const bool is_below = wo_view_ends(wo_view_trim(traceback->text), ":");
+  return is_below ? MESSAGE_BELOW_LINES : WO__TRACEBACK_LINES;
+}
+
 wo_event_id wo_story_traceback_of(const struct wo_job *job, const struct wo_event *event) {
   /* Messages of the workload manager or the kernel belong to no traceback, even to a near one. */
   const enum wo_class class = wo_kind_class(event->kind);
@@ -9,7 +19,7 @@ wo_event_id wo_story_traceback_of(const struct wo_job *job, const struct wo_even
     const struct wo_event *other = &job->events.items[id];
     if (wo_event_field(other, WO_FIELD_IS_BARE)) continue; /* it has no frames to add */
     if (other->kind != WO_KIND_TRACEBACK || other->span.file != event->span.file || other->rank != event->rank) continue;
-    if (other->span.line <= event->span.line && event->span.line - other->span.line <= WO__TRACEBACK_LINES) return id;
+    if (other->span.line <= event->span.line && event->span.line - other->span.line <= reach_of(other)) return id;
   }
   return WO_EVENT_NONE;
 }
