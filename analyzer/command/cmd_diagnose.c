@@ -281,9 +281,10 @@ const struct wo_command wo_command_diagnose = {
     .summary = "why a GPU job ran out of memory, and what to change",
     .usage = "[OPTION...] [PATH...]",
     .about = "Diagnoses ONE failed job from all the files given: logs, error logs, batch\n"
-             "scripts, configurations, scontrol or sacct output; plain, gzip, xz, zstd or in a\n"
-             "tar archive. A PATH of - is standard input. Without a PATH standard input is read when it is a pipe; on a\n"
-             "terminal each slurm-*.out and .err of this folder gets one row.\n",
+             "scripts, configurations, scontrol or sacct output; plain, compressed (gzip,\n"
+             "xz, zstd) or in a tar archive. A PATH of - is standard input. Without a PATH\n"
+             "standard input is read when it is a pipe; on a terminal each slurm-*.out and\n"
+             ".err of this folder gets one row.\n",
     .options = wo_shared_options,
     .option_count = WO_SHARED_OPTION_COUNT,
     .ending = "exit status: 0 nothing wrong found; 1 a failure was diagnosed; 2 wrong usage,\n"

@@ -230,6 +230,23 @@ static void add_changes(struct wo_doc *doc, const struct wo_fix *fix) {
   wo_doc_block_end(doc);
 }
 
+/* The kinds of programs; nothing for a fix that is meant for all. */
+static void add_programs(struct wo_doc *doc, const struct wo_pack *pack, const struct wo_fix *fix) {
+  if (fix->for_programs == 0 || fix->for_programs == WO_PROGRAM_ANY) return;
+  wo_doc_section(doc, "Meant for");
+  for (int kind = WO_PROGRAM_UNKNOWN + 1; kind < WO_PROGRAM_COUNT_; kind++) {
+    if (fix->for_programs & WO_PROGRAM_BIT(kind))
+      wo_doc_item(doc, "", WO_DOC_PLAIN, wo_view_of(wo_program_kind_name((enum wo_program_kind)kind)));
+  }
+  if (fix->for_programs & WO_PROGRAM_BIT(WO_PROGRAM_UNKNOWN))
+    wo_doc_item(doc, "", WO_DOC_PLAIN, WO_VIEW("programs of which the log shows nothing"));
+  if (fix->stand_in_count > 0) wo_doc_label(doc, "Tried in its place for other programs");
+  for (size_t i = 0; i < fix->stand_in_count; i++) {
+    const struct wo_fix *const other = wo_pack_fix(pack, fix->stand_ins[i]);
+    wo_doc_link(doc, WO_DOC_FIXES, fix->stand_ins[i], WO_DOC_TEMPLATE, other ? wo_template_source(other->title) : (struct wo_view){0});
+  }
+}
+
 static void add_offer(struct wo_doc *doc, const struct wo_fix *fix) {
   wo_doc_section(doc, "When it is offered");
   add_condition(doc, "Where a cause proposes it, and", fix->when);
@@ -278,14 +295,32 @@ static bool proposes(const struct wo_cause *cause, struct wo_view fix) {
   return false;
 }
 
+static bool stands_in_for(const struct wo_fix *other, struct wo_view fix) {
+  for (size_t i = 0; i < other->stand_in_count; i++) {
+    if (wo_view_equal(other->stand_ins[i], fix)) return true;
+  }
+  return false;
+}
+
+/* The fixes that it stands in for. */
+static void add_principals(struct wo_doc *doc, const struct wo_pack *pack, struct wo_view fix) {
+  bool has_label = false;
+  for (size_t i = 0; i < pack->fix_count; i++) {
+    const struct wo_fix *const other = wo_pack_fix(pack, pack->fixes[i].id);
+    if (!other || !stands_in_for(other, fix)) continue;
+    if (!has_label) wo_doc_label(doc, "In place of these, where they are not meant for the program");
+    has_label = true;
+    wo_doc_link(doc, WO_DOC_FIXES, other->id, WO_DOC_TEMPLATE, wo_template_source(other->title));
+  }
+}
+
 static void add_causes(struct wo_doc *doc, const struct wo_pack *pack, struct wo_view fix) {
-  bool has_section = false;
+  wo_doc_section(doc, "Proposed for");
   for (size_t i = 0; i < pack->cause_count; i++) {
     if (!proposes(&pack->causes[i], fix)) continue;
-    if (!has_section) wo_doc_section(doc, "Proposed for");
-    has_section = true;
     wo_doc_link(doc, WO_DOC_CAUSES, pack->causes[i].id, WO_DOC_PLAIN, pack->causes[i].means);
   }
+  add_principals(doc, pack, fix);
 }
 
 void wo_rule_doc_fix(struct wo_doc *doc, const struct wo_pack *pack, const struct wo_fix *fix) {
@@ -296,6 +331,7 @@ void wo_rule_doc_fix(struct wo_doc *doc, const struct wo_pack *pack, const struc
   wo_doc_paragraph(doc, WO_DOC_TEMPLATE, wo_template_source(fix->title));
   wo_doc_paragraph(doc, WO_DOC_PLAIN, fix->explain);
   add_changes(doc, fix);
+  add_programs(doc, pack, fix);
   add_offer(doc, fix);
   add_price(doc, fix);
   add_commands(doc, fix);

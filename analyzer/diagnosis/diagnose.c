@@ -3,16 +3,6 @@
 
 #include <assert.h>
 
-static const double weights[] = {
-#define WO_WEIGHT_VALUE(code, name, value) [code] = value,
-    WO_WEIGHT_MAP(WO_WEIGHT_VALUE)
-#undef WO_WEIGHT_VALUE
-};
-
-double wo_weight_value(enum wo_weight weight) {
-  return weights[weight];
-}
-
 /* Any exception of a cause excludes it, whatever its score is. */
 static bool applies(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause) {
   if (cause->off) return false;
@@ -30,7 +20,7 @@ static size_t make_arguments(const struct wo_diagnosis *diagnosis, const struct 
   for (size_t i = 0; arguments && i < count; i++) {
     if (!wo_diagnosis_holds(diagnosis, clauses[i].when)) continue;
     struct wo_argument *argument = &arguments[kept++];
-    argument->weight = weights[clauses[i].weight];
+    argument->weight = wo_weight_value(clauses[i].weight);
     argument->text = wo_template_render(clauses[i].say, &diagnosis->source, diagnosis->arena, NULL);
     wo_diagnose_argument(diagnosis, &clauses[i], argument);
   }
@@ -41,7 +31,7 @@ static size_t make_arguments(const struct wo_diagnosis *diagnosis, const struct 
 /* Each argument for a cause adds its share of the rest to 1, so many weak ones never reach certainty; each argument against
  * removes its share of the score. The order only matters for rounding. */
 static double score_of(const struct wo_finding *finding) {
-  double score = weights[finding->cause->prior];
+  double score = wo_weight_value(finding->cause->prior);
   for (size_t i = 0; i < finding->for_count; i++) score += (1 - score) * finding->for_[i].weight;
   for (size_t i = 0; i < finding->against_count; i++) score *= 1 - finding->against[i].weight;
   return score;

@@ -63,9 +63,6 @@ const char *wo_truth_name(enum wo_truth truth);
 /* A value with its interval and unit: "1.055 to 1.065 GiB", "true", "unknown". Lives in the arena; ptr is NULL without memory. */
 struct wo_view wo_value_show(struct wo_arena *arena, struct wo_value value);
 
-/* Weights as numbers, by enum wo_weight: the one table of rules/load/weights.h. */
-double wo_weight_value(enum wo_weight weight);
-
 /* The evidence of an expression: the events from which its known facts were read, each once. Returns their number. */
 size_t wo_diagnose_evidence(const struct wo_diagnosis *diagnosis, const struct wo_expr *expr, const wo_event_id **ret_ids);
 

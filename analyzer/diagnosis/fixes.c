@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "analyzer/diagnosis/diagnose.h"
+#include "analyzer/diagnosis/localize.h"
 
 static struct wo_view render(const struct wo_diagnosis *diagnosis, const struct wo_template *text) {
   return wo_template_render(text, &diagnosis->source, diagnosis->arena, NULL);
@@ -14,7 +15,8 @@ static size_t make_texts(const struct wo_diagnosis *diagnosis, const struct wo_c
   struct wo_view *texts = wo_arena_array(diagnosis->arena, count + 1, sizeof *texts);
   size_t kept = 0;
   for (size_t i = 0; texts && i < count; i++) {
-    if (wo_diagnosis_holds(diagnosis, clauses[i].when)) texts[kept++] = render(diagnosis, clauses[i].say);
+    if (!wo_diagnosis_holds(diagnosis, clauses[i].when)) continue;
+    texts[kept++] = wo_localize_text(diagnosis, render(diagnosis, clauses[i].say));
   }
   *ret_texts = texts;
   return kept;
@@ -26,7 +28,8 @@ static size_t make_commands(const struct wo_diagnosis *diagnosis, const struct w
   size_t kept = 0;
   for (size_t i = 0; commands && i < fix->command_count; i++) {
     if (!wo_diagnosis_holds(diagnosis, fix->commands[i].when)) continue;
-    commands[kept] = wo_template_render_command(fix->commands[i].say, &diagnosis->source, diagnosis->arena);
+    const struct wo_view command = wo_template_render_command(fix->commands[i].say, &diagnosis->source, diagnosis->arena);
+    commands[kept] = wo_localize_command(diagnosis, command);
     if (commands[kept].len > 0) kept++;
   }
   *ret_commands = commands;
@@ -125,15 +128,54 @@ static size_t drop_rivals(const struct wo_diagnosis *diagnosis, struct wo_findin
   return kept;
 }
 
+/* Whether a fix is meant for what the program does. */
+static bool is_meant(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix) {
+  return fix->for_programs == 0 || wo_program_suits(&diagnosis->facts->program, fix->for_programs);
+}
+
+/* Fixes, each once. */
+struct candidates {
+  const struct wo_fix **items;
+  size_t count;
+};
+
+static void add_candidate(const struct wo_diagnosis *diagnosis, struct candidates *all, const struct wo_fix *fix) {
+  if (!fix || fix->off || !is_meant(diagnosis, fix)) return;
+  for (size_t i = 0; i < all->count; i++) {
+    if (all->items[i] == fix) return;
+  }
+  all->items[all->count++] = fix;
+}
+
+/* The fixes that the cause proposes, best first. Where one is not meant for the program, such as gradient accumulation for a
+ * server, those that stand in for it are tried instead. This is the one place where the kind of program decides. */
+static struct candidates collect_candidates(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause) {
+  struct candidates all = {0};
+  size_t most = cause->fix_count;
+  for (size_t i = 0; i < cause->fix_count; i++) {
+    const struct wo_fix *const fix = wo_pack_fix(diagnosis->pack, cause->fixes[i]);
+    most += fix ? fix->stand_in_count : 0;
+  }
+  all.items = wo_arena_array(diagnosis->arena, most + 1, sizeof *all.items);
+  for (size_t i = 0; all.items && i < cause->fix_count; i++) {
+    const struct wo_fix *const fix = wo_pack_fix(diagnosis->pack, cause->fixes[i]);
+    add_candidate(diagnosis, &all, fix);
+    if (!fix || is_meant(diagnosis, fix)) continue;
+    for (size_t k = 0; k < fix->stand_in_count; k++) {
+      add_candidate(diagnosis, &all, wo_pack_fix(diagnosis->pack, fix->stand_ins[k]));
+    }
+  }
+  return all;
+}
+
 void wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo_finding *finding) {
-  const size_t count = finding->cause->fix_count;
-  struct wo_finding_fix *fixes = wo_arena_array(diagnosis->arena, count + 1, sizeof *fixes);
-  struct wo_view *others = wo_arena_array(diagnosis->arena, count + 1, sizeof *others);
+  const struct candidates all = collect_candidates(diagnosis, finding->cause);
+  struct wo_finding_fix *fixes = wo_arena_array(diagnosis->arena, all.count + 1, sizeof *fixes);
+  struct wo_view *others = wo_arena_array(diagnosis->arena, all.count + 1, sizeof *others);
   const struct wo_shortage shortage = wo_shortage_find(diagnosis);
-  if (!fixes || !others) return;
-  for (size_t i = 0; i < count; i++) {
-    const struct wo_fix *fix = wo_pack_fix(diagnosis->pack, finding->cause->fixes[i]);
-    if (!fix || fix->off) continue;
+  if (!all.items || !fixes || !others) return;
+  for (size_t i = 0; i < all.count; i++) {
+    const struct wo_fix *const fix = all.items[i];
     bool is_silent = false;
     const struct wo_view reason = why_not(diagnosis, fix, &is_silent);
     if (reason.len > 0) {

@@ -23,6 +23,7 @@ static const struct {
     [WO_STYLE_EXPORT] = {"export", "export ", "=", ""},
     [WO_STYLE_COLON] = {"colon", "", ": ", ""},
     [WO_STYLE_JSON] = {"json", "\"", "\": \"", "\""},
+    [WO_STYLE_SET] = {"set", "set ", "=", ""},
 };
 
 static enum wo_style style_of(const struct wo_event *event) {
@@ -42,7 +43,7 @@ static bool is_literal(struct wo_view value) {
 
 /* Lines of these styles are pasted into shells: a value that a shell would take for more than a word is quoted. */
 static bool is_shell_style(enum wo_style style) {
-  return style != WO_STYLE_COLON && style != WO_STYLE_JSON;
+  return style != WO_STYLE_COLON && style != WO_STYLE_JSON && style != WO_STYLE_SET;
 }
 
 void wo_spelling_add(struct wo_text *out, const struct wo_spelling *spelling) {
@@ -131,17 +132,30 @@ static bool is_list_of_flags(const struct wo_event *event, bool has_dots) {
          !wo_view_is(value, "False");
 }
 
+/* How a setting that no input has is written: variables of the environment as the system sets them, options of an engine that the
+ * log names as flags of its command, all others plainly. */
+static struct wo_spelling spell_unset(const struct wo_diagnosis *diagnosis, const struct wo_knob *knob, struct wo_value to) {
+  const struct wo_facts *const facts = diagnosis->facts;
+  const struct wo_alias *const alias = wo_facts_default_alias(facts, knob);
+  struct wo_spelling spelling = {.style = WO_STYLE_EQUALS, .key = alias->key};
+  spelling.value = value_text(diagnosis->arena, to, alias, (struct wo_view){0});
+  if (is_environment(alias->key)) {
+    spelling.style = wo_view_is(facts->program.platform.text, "windows") ? WO_STYLE_SET : WO_STYLE_EXPORT;
+  } else if (facts->program.kind == WO_PROGRAM_INFERENCE_SERVER && alias->framework.len > 0 &&
+             wo_view_equal(alias->framework, facts->program.name.text)) {
+    spelling.style = WO_STYLE_FLAG;
+    spelling.key = as_flag(diagnosis->arena, alias->key);
+  }
+  return spelling;
+}
+
 /* A setting that no input has is spelled with the knob's default alias. The keys of printed flags become flags of the launch
  * line. */
 struct wo_spelling wo_spell_change(const struct wo_diagnosis *diagnosis, const struct wo_knob *knob, struct wo_value to) {
   struct wo_arena *const arena = diagnosis->arena;
   const struct wo_setting *setting = wo_facts_setting(diagnosis->facts, knob->id);
   if (!setting) {
-    if (knob->alias_count == 0) return (struct wo_spelling){0};
-    const struct wo_alias *const plainest = wo_facts_default_alias(diagnosis->facts, knob);
-    return (struct wo_spelling){.style = is_environment(plainest->key) ? WO_STYLE_EXPORT : WO_STYLE_EQUALS,
-                                .key = plainest->key,
-                                .value = value_text(arena, to, plainest, (struct wo_view){0})};
+    return knob->alias_count > 0 ? spell_unset(diagnosis, knob, to) : (struct wo_spelling){0};
   }
   const struct wo_event *event = setting->edit ? setting->edit : setting->event;
   struct wo_spelling spelling = {.style = style_of(event), .key = wo_event_text(event, WO_FIELD_KEY)};

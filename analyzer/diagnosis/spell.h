@@ -14,7 +14,8 @@ enum wo_style {
   WO_STYLE_FLAG_EQUALS, /* --key=value */
   WO_STYLE_EXPORT,      /* export key=value */
   WO_STYLE_COLON,       /* key: value */
-  WO_STYLE_JSON         /* "key": value, "key": "value" */
+  WO_STYLE_JSON,        /* "key": value, "key": "value" */
+  WO_STYLE_SET          /* set key=value, in a command line of Windows */
 };
 
 /* Key and value as in the file. An empty key: the setting has no spelling. */

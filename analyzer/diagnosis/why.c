@@ -218,6 +218,7 @@ enum wo_status wo_why_cause(const struct wo_diagnosis *diagnosis, const struct w
     ret_why->is_fired = true;
     ret_why->reason = wo_arena_format(diagnosis->arena, "finding %zu of %zu", i + 1, found.count);
   }
+  wo__why_divide(diagnosis, &ret_why->division);
   if (!ret_why->is_fired) ret_why->reason = reason_of_silence(&maker, &found, cause, score);
   return wo_arena_is_exhausted(diagnosis->arena) ? WO_E_NOMEM : WO_OK;
 }
@@ -284,6 +285,7 @@ enum wo_status wo_why_fix(const struct wo_diagnosis *diagnosis, const struct wo_
   if (fix->saves_hi) add_clause(&maker, "saves.hi", fix->saves_hi);
   *ret_why = (struct wo_why){
       .sort = "fix", .id = fix->id, .place = fix->place, .clauses = maker.clauses, .clause_count = maker.clause_count};
+  wo__why_divide(diagnosis, &ret_why->division);
   judge_fix(&maker, &found, fix, ret_why);
   return wo_arena_is_exhausted(diagnosis->arena) ? WO_E_NOMEM : WO_OK;
 }

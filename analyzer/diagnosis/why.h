@@ -35,6 +35,27 @@ struct wo_why_clause {
   size_t step_count;
 };
 
+/* Parts of the card, with its total and the request. */
+enum { WO_WHY_PARTS = 8 };
+
+struct wo_why_part {
+  const char *name;
+  struct wo_value bytes;
+  bool is_asked;             /* the next is a question about this part */
+  enum wo_truth would_serve; /* without it the request would have been served */
+  bool is_whole;             /* so is this one: */
+  enum wo_truth would_fit;   /* and the job would have fitted */
+};
+
+/* The card of the failure (analyzer/card/division.h); no parts without figures. */
+struct wo_why_division {
+  struct wo_why_part parts[WO_WHY_PARTS];
+  size_t part_count;
+  struct wo_value need;
+  double allowance;
+  struct wo_view dominant;
+};
+
 struct wo_why {
   const char *sort; /* "cause" or "fix" */
   struct wo_view id;
@@ -46,6 +67,7 @@ struct wo_why {
   double score;
   const struct wo_why_clause *clauses;
   size_t clause_count;
+  struct wo_why_division division;
 };
 
 /* Explains a cause / a fix over the facts of the diagnosis, and whether the report shows it. Everything lives in the arena of the
@@ -56,5 +78,9 @@ enum wo_status wo_why_fix(const struct wo_diagnosis *diagnosis, const struct wo_
 /* Write it for people, and as one JSON object with a final newline. */
 void wo_why_text(const struct wo_why *why, struct wo_text *out);
 void wo_why_json(const struct wo_why *why, struct wo_text *out);
+
+/* Private to this folder: reads the division / writes it for people. */
+void wo__why_divide(const struct wo_diagnosis *diagnosis, struct wo_why_division *ret_division);
+void wo__why_division_text(const struct wo_why_division *division, struct wo_text *out);
 
 #endif

@@ -70,6 +70,7 @@ void wo_why_text(const struct wo_why *why, struct wo_text *out) {
   wo_text_add(out, ":%llu\n", (unsigned long long)why->place.line);
   wo_text_add(out, "%s: %.*s\n", why->is_fired ? "it fires" : "it does not fire", WO_SHOWN(why->reason));
   if (why->has_score) wo_text_add(out, "score: %.2f, from a prior of %.2f\n", why->score, why->prior);
+  wo__why_division_text(&why->division, out);
   for (size_t i = 0; i < why->clause_count; i++) {
     wo_text_add(out, "\n");
     add_clause(out, &why->clauses[i]);
@@ -126,6 +127,31 @@ static void put_clause(struct wo_json_out *json, cJSON *array, const struct wo_w
   for (size_t i = 0; i < clause->step_count; i++) put_step(json, steps, &clause->steps[i]);
 }
 
+static void put_truth(struct wo_json_out *json, cJSON *object, const char *key, enum wo_truth truth) {
+  wo_json_put(json, object, key, truth == WO_UNDECIDED ? cJSON_CreateNull() : cJSON_CreateBool(truth == WO_TRUE));
+}
+
+/* null where the log has no figures of the card. */
+static void put_division(struct wo_json_out *json, cJSON *root, const struct wo_why_division *division) {
+  if (division->part_count == 0) {
+    wo_json_put(json, root, "card", cJSON_CreateNull());
+    return;
+  }
+  cJSON *const object = wo_json_put(json, root, "card", cJSON_CreateObject());
+  wo_json_put(json, object, "need", division->need.is_known ? cJSON_CreateNumber(division->need.number.mid) : cJSON_CreateNull());
+  wo_json_put(json, object, "allowance", cJSON_CreateNumber(division->allowance));
+  wo_json_put_text(json, object, "dominant", division->dominant);
+  cJSON *const parts = wo_json_put(json, object, "parts", cJSON_CreateArray());
+  for (size_t i = 0; i < division->part_count; i++) {
+    const struct wo_why_part *const part = &division->parts[i];
+    cJSON *const row = wo_json_push(json, parts, cJSON_CreateObject());
+    wo_json_put(json, row, "name", cJSON_CreateString(part->name));
+    put_value(json, row, part->bytes);
+    put_truth(json, row, "would_serve", part->would_serve);
+    put_truth(json, row, "would_fit", part->would_fit);
+  }
+}
+
 static void put_why(struct wo_json_out *json, cJSON *root, const struct wo_why *why) {
   wo_json_put(json, root, "schema", cJSON_CreateString("whyoom.why/1"));
   wo_json_put(json, root, "sort", cJSON_CreateString(why->sort));
@@ -137,6 +163,7 @@ static void put_why(struct wo_json_out *json, cJSON *root, const struct wo_why *
   wo_json_put_text(json, root, "reason", why->reason);
   wo_json_put(json, root, "prior", why->has_score ? cJSON_CreateNumber(why->prior) : cJSON_CreateNull());
   wo_json_put(json, root, "score", why->has_score ? cJSON_CreateNumber(why->score) : cJSON_CreateNull());
+  put_division(json, root, &why->division);
   cJSON *const clauses = wo_json_put(json, root, "clauses", cJSON_CreateArray());
   for (size_t i = 0; i < why->clause_count; i++) put_clause(json, clauses, &why->clauses[i]);
 }

@@ -1,6 +1,7 @@
 /* Lists information that would decide a finding: hints of its rule, questions that separate it from another finding, and
  * comparisons that rounded figures leave open. */
 #include "analyzer/diagnosis/diagnose.h"
+#include "analyzer/diagnosis/localize.h"
 
 /* Limit of comparisons for one finding. Exact figures would decide them all at once, so a few are enough. */
 #define OPEN_MAX 3
@@ -53,7 +54,8 @@ static void add_rule_lines(const struct wo_diagnosis *diagnosis, const struct wo
     const struct wo_clause *clause = &cause->would_tell[i];
     if (clause->when && wo_expr_truth(clause->when, &diagnosis->source) != WO_TRUE) continue;
     if (clause->between.len > 0 && !is_found(findings, count, clause->between)) continue;
-    tells->lines[tells->count++] = wo_template_render(clause->say, &diagnosis->source, diagnosis->arena, NULL);
+    const struct wo_view line = wo_template_render(clause->say, &diagnosis->source, diagnosis->arena, NULL);
+    tells->lines[tells->count++] = wo_localize_text(diagnosis, line);
   }
 }
 

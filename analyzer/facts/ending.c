@@ -54,9 +54,17 @@ static const char *name_of_text(struct wo_view text) {
   return NULL;
 }
 
-/* Launchers print a signal as a negative code, shells as 128 and its number. Other codes above 128 come from the program
- * itself. */
+/* Launchers print a signal as a negative code, shells as 128 and its number; Windows has numbers of its own. Other codes above
+ * 128 come from the program itself. */
 static const char *name_of_code(double code) {
+  static const struct signal_row statuses[] = {{(int)0xC0000005, "SIGSEGV", "access violation"},
+                                               {(int)0xC00000FD, "SIGSEGV", "stack overflow"},
+                                               {(int)0xC0000409, "SIGABRT", "fail fast"},
+                                               {(int)0xC000013A, "SIGINT", "Ctrl-C"},
+                                               {(int)0xC000001D, "SIGILL", "illegal instruction"}};
+  for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+    if (code == statuses[i].number || code == (double)(uint32_t)statuses[i].number) return statuses[i].name;
+  }
   if (code < 0 && code > -64) return name_of_number((int)-code);
   return code > CODE_BASE && code < CODE_BASE + 64 ? name_of_number((int)code - CODE_BASE) : NULL;
 }
@@ -134,6 +142,18 @@ static struct wo_view words_of(const struct wo_facts *facts, const struct wo_eve
   return wo_arena_copy(facts->arena, (struct wo_view){text, len});
 }
 
+/* Further lines of a failure that no pattern knows. */
+static void read_further_lines(struct wo_facts *facts, const struct wo_event *failure) {
+  static const char *const names[] = {"end.second_text", "end.third_text"};
+  size_t count = 0;
+  if (failure->kind != WO_KIND_UNKNOWN_FAILURE) return;
+  wo_each_event (event, &facts->job->events) {
+    const bool is_further = event->kind == failure->kind && event->of == failure->id;
+    if (is_further && count < sizeof names / sizeof names[0])
+      wo__set_text(facts, names[count++], wo_view_sub(wo_view_trim(event->text), 0, 200), event->id);
+  }
+}
+
 /* ---- Accounting ---- */
 
 /* Times of the job as a whole; rows of steps are skipped. */
@@ -195,5 +215,6 @@ void wo__facts_ending(struct wo_facts *facts) {
   read_code(facts, failure);
   read_xid(facts, failure);
   read_task_failure(facts, failure);
+  read_further_lines(facts, failure);
   if (failure->kind == WO_KIND_CANCELLED) read_cancellation(facts);
 }

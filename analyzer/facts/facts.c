@@ -52,18 +52,13 @@ void wo__set_bool(struct wo_facts *facts, const char *name, bool value, wo_event
 
 /* ---- Reading ---- */
 
-struct wo_figure wo_figure_of(const struct wo_event *event, enum wo_field_id id) {
-  const struct wo_field *const field = wo_event_field(event, id);
-  return field ? (struct wo_figure){true, field->number} : (struct wo_figure){.is_known = false};
-}
-
 const struct wo_event *wo__failure_of(const struct wo_facts *facts) {
   return wo_event_get(&facts->job->events, facts->job->story.failure);
 }
 
 bool wo__is_of_this_end(const struct wo_job *job, const struct wo_event *event) {
   const enum wo_role role = job->story.roles[event->id];
-  return role != WO_ROLE_RECOVERED && role != WO_ROLE_EARLIER;
+  return role != WO_ROLE_RECOVERED && role != WO_ROLE_SURVIVED && role != WO_ROLE_EARLIER;
 }
 
 bool wo_facts_is_counted(const struct wo_job *job, const struct wo_event *event) {

@@ -2,7 +2,8 @@
 #ifndef WO_FACTS_H
 #define WO_FACTS_H
 
-#include "analyzer/story/job.h"
+#include "analyzer/card/figure.h"
+#include "analyzer/program/program.h"
 #include "rules/language/expr.h"
 
 /* A value that the inputs give for a knob, but that does not count. */
@@ -23,15 +24,6 @@ struct wo_setting {
   size_t other_count;
   bool has_conflict;
 };
-
-/* A figure with its interval, or unknown. */
-struct wo_figure {
-  bool is_known;
-  struct wo_interval value;
-};
-
-/* A number field with the interval of its printed digits; unknown without the field. */
-struct wo_figure wo_figure_of(const struct wo_event *event, enum wo_field_id id);
 
 /* Whether an event was neither quoted, survived, suspected nor of an earlier run: "count.<kind>" counts these. */
 bool wo_facts_is_counted(const struct wo_job *job, const struct wo_event *event);
@@ -67,6 +59,7 @@ struct wo_facts {
   const struct wo_rank *ranks; /* analyzer/facts/ranks.h; by number */
   size_t rank_count;
   const struct wo_sizes *sizes; /* analyzer/facts/sizes.h */
+  struct wo_program program;    /* what kind of program it is */
   struct wo_fact_table rank_rows;
   struct wo_fact_table card_rows;
   const struct wo_fact_stage *stage; /* the one that runs; NULL when all are done */
@@ -91,8 +84,8 @@ const struct wo_alias *wo_facts_event_alias(const struct wo_knob *knob, const st
 /* Sets a fact of rules/language/facts.def. */
 void wo_facts_set(struct wo_facts *facts, const char *name, struct wo_value value, wo_event_id evidence);
 
-/* The spelling for a knob that no input sets: the newest that the release of PyTorch is sure to read, else the first. Never NULL;
- * the knob must have an alias. Reads job.torch_release. */
+/* The spelling for a knob that no input sets: that of the program that the log names, else the newest that the release of PyTorch
+ * is sure to read, else the first. Never NULL; the knob must have an alias. Reads job.torch_release and the program. */
 const struct wo_alias *wo_facts_default_alias(const struct wo_facts *facts, const struct wo_knob *knob);
 
 /* The value of a column in a row of its table; unknown if there is no such column or row. */

@@ -42,6 +42,20 @@ void wo__facts_frameworks(struct wo_facts *facts) {
   wo__set_bool(facts, "oom.is_graph_capture", is_capture, failure->id);
 }
 
+/* ---- The program ---- */
+
+void wo__facts_program(struct wo_facts *facts) {
+  struct wo_program *const program = &facts->program;
+  wo_program_judge(facts->job, facts->arena, program);
+  const bool is_known = program->kind != WO_PROGRAM_UNKNOWN;
+  if (is_known) wo__set_text(facts, "program.kind", wo_view_of(wo_program_kind_name(program->kind)), program->kind_evidence);
+  wo__set_text(facts, "program.name", program->name.text, program->name.evidence);
+  wo__set_text(facts, "host.platform", program->platform.text, program->platform.evidence);
+  wo__set_text(facts, "gpu.vendor", program->vendor.text, program->vendor.evidence);
+  const bool trains = wo_program_suits(program, WO_PROGRAM_BIT(WO_PROGRAM_TRAINING));
+  if (trains || is_known) wo__set_bool(facts, "program.trains", trains, program->kind_evidence);
+}
+
 /* ---- Requests and outcome ---- */
 
 /* Accounting gives the GPUs per node, and the number of nodes separately. */
@@ -99,6 +113,7 @@ static struct wo_view end_text(const struct wo_facts *facts, const struct wo_eve
     return wo_arena_format(facts->arena, "%.*s%s%.*s", WO_SHOWN(exception), part.len ? ": " : "", WO_SHOWN(part));
   }
   if (reason.len > 0) return reason;
+  if (failure->kind == WO_KIND_UNKNOWN_FAILURE) return wo_view_sub(wo_view_trim(failure->text), 0, 200);
   return wo_view_sub(wo_view_trim(failure->match.len > 0 ? failure->match : failure->text), 0, 200);
 }
 

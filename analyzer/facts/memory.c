@@ -1,148 +1,24 @@
-/* Arithmetic on the figures of a memory failure: which process holds which part of the GPU memory, and whether the figures
- * contradict each other.
- *
- * All results keep rounding intervals: "17.66 GiB" is ±0.005 GiB, and a difference of two such figures is ±0.01. */
-#include <assert.h>
-
+/* Facts on the memory of the card that the failure is about: the figures that are printed and computed, the division of the card,
+ * and what decided (analyzer/card). */
+#include "analyzer/card/division.h"
 #include "analyzer/facts/facts_internal.h"
-#include "parsers/base/units.h"
+#include "analyzer/facts/monitors.h"
 
-/* Memory of a process outside PyTorch's pool: context, kernels, library workspaces. Observed: from 0.25 GiB (small context) to
- * about 2 GiB (NCCL with many channels, several libraries). */
-#define CONTEXT_LO (0.25 * WO_GIB)
-#define CONTEXT_MID (0.6 * WO_GIB)
-#define CONTEXT_HI (2.0 * WO_GIB)
+/* Steps, or epochs, after which the peak of a step is known. */
+#define FIRST_STEPS 3
+#define WHOLE_EPOCHS 1
 
-/* A figure that exceeds the capacity by less than this share is no contradiction: rounding, or a reserve of the driver. */
-#define CONTRADICTION_SHARE 0.01
+/* Shares of a card in use above which it is full, and below which it is empty. */
+#define SHOWN_FULL 0.9
+#define SHOWN_EMPTY 0.1
 
-static struct wo_figure read_figure(const struct wo_event *event, enum wo_field_id id) {
-  struct wo_figure figure = wo_figure_of(event, id);
-  if (figure.value.lo < 0) figure.value.lo = 0; /* "0.00 GiB" is at least nothing */
-  return figure;
-}
-
-/* The difference is at least 0: figures are printed at slightly different moments and may overlap by a few MiB. */
-static struct wo_figure minus(struct wo_figure a, struct wo_figure b) {
-  if (!a.is_known || !b.is_known) return (struct wo_figure){false, {0, 0, 0}};
-  struct wo_interval d = wo_interval_minus(a.value, b.value);
-  if (d.lo < 0) d.lo = 0;
-  if (d.mid < d.lo) d.mid = d.lo;
-  if (d.hi < d.mid) d.hi = d.mid;
-  return (struct wo_figure){true, d};
-}
-
-/* Unknown if either is: half a sum would look like the whole. */
-static struct wo_figure plus(struct wo_figure a, struct wo_figure b) {
-  if (!a.is_known || !b.is_known) return (struct wo_figure){false, {0, 0, 0}};
-  return (struct wo_figure){true, wo_interval_plus(a.value, b.value)};
-}
-
-/* All figures of one message, printed and computed. */
-struct card {
-  struct wo_figure tried, capacity, free, allocated, unallocated, reserved, process, listed, other, non_pytorch, unaccounted;
-};
-
-/* Versions of PyTorch print different parts of the pool; the rest is computed. */
-static void read_pool(const struct wo_event *event, struct card *card) {
-  const struct wo_figure cached = read_figure(event, WO_FIELD_CACHED_BYTES);
-  card->allocated = read_figure(event, WO_FIELD_ALLOCATED_BYTES);
-  card->unallocated = read_figure(event, WO_FIELD_RESERVED_UNALLOCATED_BYTES);
-  card->reserved = read_figure(event, WO_FIELD_RESERVED_BYTES);
-  if (!card->unallocated.is_known && cached.is_known) card->unallocated = cached;
-  if (!card->unallocated.is_known) card->unallocated = minus(card->reserved, card->allocated);
-  if (!card->reserved.is_known) card->reserved = plus(card->allocated, card->unallocated);
-}
-
-/* Whether the listed process is the own one. In a container its pid does not match, so it is listed as another: one process,
- * about as large as the pool, or so large that the card cannot hold both it and the pool. */
-static bool is_own_listed(const struct wo_event *event, const struct card *card) {
-  const struct wo_figure pool = card->reserved.is_known ? card->reserved : card->allocated;
-  if (card->process.is_known || !card->listed.is_known || !pool.is_known) return false;
-  if (wo_event_number(event, WO_FIELD_OTHER_PROCESS_COUNT, 0) > 1) return false;
-  const double rest = card->listed.value.mid - pool.value.mid;
-  if (rest >= 0 && card->capacity.is_known && card->listed.value.lo + pool.value.lo > card->capacity.value.hi) return true;
-  if (!card->reserved.is_known) return false;
-  return rest > -0.05 * WO_GIB && rest <= CONTEXT_HI + 0.5 * WO_GIB;
-}
-
-/* Memory of no listed process when only the pool is known: the context of the own process is subtracted. */
-static struct wo_figure rest_beside_pool(const struct card *card) {
-  const struct wo_figure rest = minus(minus(card->capacity, card->free), card->reserved);
-  if (!rest.is_known) return rest;
-  const struct wo_figure context = {true, {CONTEXT_LO, CONTEXT_MID, CONTEXT_HI}};
-  return minus(rest, context);
-}
-
-/* Where the driver does not count memory by process (WSL, virtual GPUs) PyTorch prints 0 bytes for a process whose pool is full.
- */
-static bool is_process_uncounted(const struct card *card) {
-  return card->process.is_known && card->process.value.hi <= 0 && card->allocated.is_known && card->allocated.value.lo > 0;
-}
-
-/* With the figure of the own process, which newer versions of PyTorch print, all parts are known. With only a list of others,
- * these are the listed ones. With neither, the others hold the rest outside the pool, less a usual context. */
-static void read_processes(const struct wo_event *event, struct card *card) {
-  const struct wo_figure none = {true, {0, 0, 0}};
-  card->process = read_figure(event, WO_FIELD_PROCESS_BYTES);
-  if (is_process_uncounted(card)) card->process = (struct wo_figure){false, {0, 0, 0}};
-  card->listed = read_figure(event, WO_FIELD_OTHER_PROCESS_BYTES);
-  if (is_own_listed(event, card)) {
-    card->process = card->listed;
-    card->listed = none;
-  }
-  if (card->process.is_known) {
-    if (!card->listed.is_known) card->listed = none;
-    card->non_pytorch = minus(card->process, card->reserved);
-    card->unaccounted = minus(minus(minus(card->capacity, card->free), card->process), card->listed);
-    card->other = card->unaccounted.is_known ? plus(card->listed, card->unaccounted) : card->listed;
-  } else if (card->listed.is_known) {
-    card->other = card->listed;
-  } else {
-    card->other = rest_beside_pool(card);
-    card->unaccounted = minus(minus(card->capacity, card->free), card->reserved);
-  }
-}
-
-/* PyTorch prints all figures in one message, so they belong to one moment and can be added. */
-static void read_card(const struct wo_event *event, struct card *card) {
-  *card = (struct card){.tried = read_figure(event, WO_FIELD_TRIED_BYTES),
-                        .capacity = read_figure(event, WO_FIELD_CAPACITY_BYTES),
-                        .free = read_figure(event, WO_FIELD_FREE_BYTES)};
-  read_pool(event, card);
-  read_processes(event, card);
-}
-
-/* A contradiction between the figures, in words; empty when they agree. */
-static struct wo_view find_contradiction(struct wo_arena *arena, const struct card *card) {
-  if (!card->capacity.is_known) return (struct wo_view){0};
-  const double room = card->capacity.value.hi * (1 + CONTRADICTION_SHARE);
-  const struct {
-    const char *what;
-    struct wo_figure figure;
-  } rows[] = {
-      {"allocated", card->allocated},
-      {"reserved", card->reserved},
-      {"in use by this process", card->process},
-      {"free", card->free},
-      {"allocated and free together", plus(card->allocated, card->free)},
-      {"in use by the listed processes and free together", plus(plus(card->process, card->listed), card->free)},
-  };
-  const char *const capacity = WO_BYTES_TEXT(card->capacity.value.mid);
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    if (!rows[i].figure.is_known || rows[i].figure.value.lo <= room) continue;
-    return wo_arena_format(arena, "%s %s cannot fit in a card of %s", WO_BYTES_TEXT(rows[i].figure.value.mid), rows[i].what,
-                           capacity);
-  }
-  return (struct wo_view){0};
-}
-
-static void set_field(struct wo_facts *facts, const char *name, const struct wo_event *event, enum wo_field_id id) {
-  wo__set_figure(facts, name, read_figure(event, id), event->id);
+/* "0.00 GiB" is at least nothing. */
+static void set_size(struct wo_facts *facts, const char *name, const struct wo_event *event, enum wo_field_id id) {
+  wo__set_figure(facts, name, wo_figure_size_of(event, id), event->id);
 }
 
 /* Printed figures are set even if they contradict each other. */
-static void set_card(struct wo_facts *facts, const struct card *card, wo_event_id id) {
+static void set_card(struct wo_facts *facts, const struct wo_card *card, wo_event_id id) {
   wo__set_figure(facts, "oom.tried", card->tried, id);
   wo__set_figure(facts, "oom.capacity", card->capacity, id);
   wo__set_figure(facts, "gpu.capacity", card->capacity, id);
@@ -154,7 +30,7 @@ static void set_card(struct wo_facts *facts, const struct card *card, wo_event_i
 }
 
 /* How many bytes the request lacked: at least, if every gap between tensors could be used; at most, if none could. */
-static void set_shortfall(struct wo_facts *facts, const struct card *card, wo_event_id id) {
+static void set_shortfall(struct wo_facts *facts, const struct wo_card *card, wo_event_id id) {
   if (!card->tried.is_known || !card->free.is_known || !card->unallocated.is_known) return;
   const double hi = card->tried.value.mid - card->free.value.mid;
   const double lo = hi - card->unallocated.value.mid;
@@ -163,16 +39,55 @@ static void set_shortfall(struct wo_facts *facts, const struct card *card, wo_ev
 }
 
 /* Figures that come from sums; not set when the printed figures contradict each other. */
-static void set_sums(struct wo_facts *facts, const struct card *card, wo_event_id id) {
+static void set_sums(struct wo_facts *facts, const struct wo_card *card, wo_event_id id) {
   wo__set_figure(facts, "oom.non_pytorch", card->non_pytorch, id);
   wo__set_figure(facts, "oom.other_processes", card->other, id);
   wo__set_figure(facts, "oom.other_processes_listed", card->listed, id);
   wo__set_figure(facts, "oom.unaccounted", card->unaccounted, id);
 }
 
+/* ---- The division ---- */
+
+/* How far the job had come before the failure. One epoch is many steps. */
+static enum wo_progress progress_of(const struct wo_facts *facts) {
+  const struct wo_view phase = wo__facts_value(facts, WO_VIEW("oom.phase")).text;
+  const struct wo_value step = wo__facts_value(facts, WO_VIEW("oom.step"));
+  const bool is_epoch = wo_view_is(wo__facts_value(facts, WO_VIEW("oom.step_unit")).text, "epoch");
+  if (wo_view_is(phase, "load") || wo_view_is(phase, "startup")) return WO_PROGRESS_LOADING;
+  if (!step.is_known) return WO_PROGRESS_UNKNOWN;
+  return step.number.mid > (is_epoch ? WHOLE_EPOCHS : FIRST_STEPS) ? WO_PROGRESS_STEPPING : WO_PROGRESS_UNKNOWN;
+}
+
+static void set_truth(struct wo_facts *facts, const char *name, enum wo_truth truth, wo_event_id id) {
+  if (truth != WO_UNDECIDED) wo_facts_set(facts, name, wo_value_bool(truth), id);
+}
+
+/* The facts of a part: "part.idle", "part.idle.would_serve", "part.idle.would_fit". */
+static void set_part(struct wo_facts *facts, const struct wo_division *division, enum wo_holder part, wo_event_id id) {
+  char name[64];
+  const int len = snprintf(name, sizeof name, "%s", wo_holder_fact(part));
+  wo__set_figure(facts, name, division->parts[part], id);
+  if (part == WO_HOLDER_FREE || part == WO_HOLDER_UNKNOWN) return;
+  snprintf(name + len, sizeof name - (size_t)len, ".would_serve");
+  set_truth(facts, name, division->would_serve[part], id);
+  if (part == WO_HOLDER_TENSORS) return;
+  snprintf(name + len, sizeof name - (size_t)len, ".would_fit");
+  set_truth(facts, name, division->would_fit[part], id);
+}
+
+static void set_division(struct wo_facts *facts, const struct wo_card *card, wo_event_id id) {
+  struct wo_division division;
+  wo_division_make(card, progress_of(facts), &division);
+  for (size_t i = 0; i < WO_HOLDER_COUNT_; i++) set_part(facts, &division, (enum wo_holder)i, id);
+  wo__set_figure(facts, "part.total", division.total, id);
+  wo__set_figure(facts, "part.need", division.need, id);
+  wo__set_text(facts, "part.dominant", division.dominant, id);
+  if (division.need.is_known) wo__set_number(facts, "part.allowance", division.allowance, id);
+}
+
 struct wo_value wo__facts_figure(const struct wo_event *event, struct wo_view figure) {
-  struct card card;
-  read_card(event, &card);
+  struct wo_card card;
+  wo_card_read(event, &card);
   const struct {
     const char *name;
     struct wo_figure figure;
@@ -196,14 +111,14 @@ static void set_growth(struct wo_facts *facts, const char *name, const struct wo
   struct wo_figure last = first;
   wo_each_event (event, &facts->job->events) {
     if (event->kind != failure->kind || event->is_quoted || event->rank != failure->rank) continue;
-    struct card card;
-    read_card(event, &card);
+    struct wo_card card;
+    wo_card_read(event, &card);
     const struct wo_figure figure = wants_unallocated ? card.unallocated : card.allocated;
     if (!figure.is_known) continue;
     if (!first.is_known) first = figure;
     last = figure;
   }
-  if (first.is_known && last.value.mid > first.value.mid) wo__set_figure(facts, name, minus(last, first), failure->id);
+  if (first.is_known && last.value.mid > first.value.mid) wo__set_figure(facts, name, wo_figure_minus(last, first), failure->id);
 }
 
 /* The last table is used: its counts cover the whole run until then. */
@@ -223,24 +138,118 @@ static void read_summary(struct wo_facts *facts) {
   wo__set_field(facts, "summary.retries", last, WO_FIELD_RETRY_COUNT);
 }
 
+/* ---- Beside the message ---- */
+
+/* Adds a buffer of the card to the sum; buffers of other cards do not count where the failure names its card. */
+static void add_buffer(struct wo_figure *sum, const struct wo_event *event, double gpu) {
+  const struct wo_figure bytes = wo_figure_size_of(event, WO_FIELD_USED_BYTES);
+  if (!bytes.is_known || (gpu >= 0 && wo_event_number(event, WO_FIELD_GPU, gpu) != gpu)) return;
+  *sum = sum->is_known ? wo_figure_plus(*sum, bytes) : bytes;
+}
+
+/* An engine's account of its memory: the last word on each part. */
+static void read_account(struct wo_facts *facts, const struct wo_event *event) {
+  wo__set_field(facts, "engine.weights", event, WO_FIELD_USED_BYTES);
+  wo__set_field(facts, "engine.non_torch", event, WO_FIELD_NON_TORCH_BYTES);
+  wo__set_field(facts, "engine.activation_peak", event, WO_FIELD_ACTIVATION_BYTES);
+  wo__set_field(facts, "engine.kv_cache", event, WO_FIELD_AVAILABLE_BYTES);
+}
+
+/* The index of the card that failed, as the process sees it; negative where no line names it. */
+static double gpu_of(const struct wo_facts *facts) {
+  const struct wo_value gpu = wo__facts_value(facts, WO_VIEW("oom.gpu"));
+  return gpu.is_known ? gpu.number.mid : -1;
+}
+
+/* What programs print of their card besides a failure. Only lines above the failure count. */
+static void read_prints(struct wo_facts *facts, const struct wo_event *failure) {
+  const double gpu = gpu_of(facts);
+  struct wo_figure held = {.is_known = false};
+  wo_each_event (event, &facts->job->events) {
+    if (event->kind != WO_KIND_MEMORY_USE || event->is_quoted || !wo__is_of_this_end(facts->job, event)) continue;
+    if (event->span.file == failure->span.file && event->span.line > failure->span.line) continue;
+    if (event->mark == WO_MARK_ENGINE) read_account(facts, event);
+    if (event->mark == WO_MARK_ENGINE_BUFFER) add_buffer(&held, event, gpu);
+    if (event->mark != WO_MARK_DEVICE_START || (gpu >= 0 && wo_event_number(event, WO_FIELD_GPU, gpu) != gpu)) continue;
+    wo__set_field(facts, "start.free", event, WO_FIELD_FREE_BYTES);
+    wo__set_field(facts, "start.total", event, WO_FIELD_CAPACITY_BYTES);
+  }
+  wo__set_figure(facts, "engine.held", held, failure->id);
+}
+
+/* The number that a monitor gives the card: the process may see only some of the cards. Negative where that cannot be told. */
+static double shown_index(const struct wo_facts *facts) {
+  const double gpu = gpu_of(facts);
+  const double wanted = gpu < 0 ? 0 : gpu;
+  struct wo_view visible = wo__facts_value(facts, WO_VIEW("config.visible_devices")).text;
+  if (visible.len == 0) return wanted;
+  for (double at = 0; visible.len > 0; at++) {
+    struct wo_view word = wo_view_trim(wo_view_cut(&visible, ','));
+    uint64_t number = 0;
+    if (wo_number_u64(&word, 1024, &number) != WO_OK || word.len > 0) return -1;
+    if (at == wanted) return (double)number;
+  }
+  return -1;
+}
+
+static bool is_shown(const struct wo_card_trace *row) {
+  return row->samples == 1 && row->fb_last_bytes.is_known && row->capacity_bytes.is_known && row->capacity_bytes.value.mid > 0;
+}
+
+/* The file whose table counts: that of the failure, else the first with one. Negative without any. */
+static int64_t shown_file(const struct wo_facts *facts, const struct wo_event *failure) {
+  int64_t first = -1;
+  for (size_t i = facts->monitor_count; i-- > 0;) {
+    if (!is_shown(&facts->monitors[i])) continue;
+    if (facts->monitors[i].file == failure->span.file) return failure->span.file;
+    first = facts->monitors[i].file;
+  }
+  return first;
+}
+
+/* A table that a monitor printed once: the card of the failure in it, and how full all cards are. */
+static void read_shown(struct wo_facts *facts, const struct wo_event *failure) {
+  const int64_t file = shown_file(facts, failure);
+  const double index = shown_index(facts);
+  double cards = 0, full = 0, empty = 0;
+  for (size_t i = 0; i < facts->monitor_count; i++) {
+    const struct wo_card_trace *const row = &facts->monitors[i];
+    if (row->file != file || !is_shown(row)) continue;
+    const double share = row->fb_last_bytes.value.mid / row->capacity_bytes.value.mid;
+    cards++;
+    full += share > SHOWN_FULL;
+    empty += share < SHOWN_EMPTY;
+    if (row->gpu != index) continue;
+    wo__set_figure(facts, "shown.used", row->fb_last_bytes, row->evidence);
+    wo__set_figure(facts, "shown.total", row->capacity_bytes, row->evidence);
+  }
+  if (cards == 0) return;
+  wo__set_number(facts, "shown.cards", cards, failure->id);
+  wo__set_number(facts, "shown.full_cards", full, failure->id);
+  wo__set_number(facts, "shown.empty_cards", empty, failure->id);
+}
+
 void wo__facts_memory(struct wo_facts *facts) {
   const struct wo_event *event = wo__failure_of(facts);
   read_summary(facts);
   if (!event || wo_kind_class(event->kind) != WO_CLASS_GPU_MEMORY) return;
-  struct card card;
-  read_card(event, &card);
+  read_prints(facts, event);
+  read_shown(facts, event);
+  struct wo_card card;
+  wo_card_read(event, &card);
   set_card(facts, &card, event->id);
-  const struct wo_view contradiction = find_contradiction(facts->arena, &card);
+  const struct wo_view contradiction = wo_card_contradiction(facts->arena, &card);
   if (contradiction.len > 0) {
     wo_facts_set(facts, "oom.contradiction", wo_value_text(contradiction), event->id);
   } else {
     set_sums(facts, &card, event->id);
     set_shortfall(facts, &card, event->id);
+    set_division(facts, &card, event->id);
   }
-  set_field(facts, "oom.private_pool", event, WO_FIELD_PRIVATE_POOL_BYTES);
-  set_field(facts, "oom.allowed", event, WO_FIELD_ALLOWED_BYTES);
-  set_field(facts, "oom.needed", event, WO_FIELD_NEEDED_BYTES);
-  set_field(facts, "oom.available", event, WO_FIELD_AVAILABLE_BYTES);
+  set_size(facts, "oom.private_pool", event, WO_FIELD_PRIVATE_POOL_BYTES);
+  set_size(facts, "oom.allowed", event, WO_FIELD_ALLOWED_BYTES);
+  set_size(facts, "oom.needed", event, WO_FIELD_NEEDED_BYTES);
+  set_size(facts, "oom.available", event, WO_FIELD_AVAILABLE_BYTES);
   set_growth(facts, "oom.reserved_unallocated_growth", event, true);
   set_growth(facts, "oom.allocated_growth", event, false);
 }

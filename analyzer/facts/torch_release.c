@@ -111,6 +111,9 @@ void wo__facts_torch(struct wo_facts *facts) {
 const struct wo_alias *wo_facts_default_alias(const struct wo_facts *facts, const struct wo_knob *knob) {
   const struct wo_value release = wo__facts_value(facts, WO_VIEW("job.torch_release"));
   const struct wo_alias *chosen = &knob->aliases[0];
+  for (size_t i = 0; i < knob->alias_count && facts->program.name.text.len > 0; i++) {
+    if (wo_view_equal(knob->aliases[i].framework, facts->program.name.text)) return &knob->aliases[i];
+  }
   for (size_t i = 0; i < knob->alias_count && release.is_known; i++) {
     const struct wo_alias *const alias = &knob->aliases[i];
     if (alias->torch_since > chosen->torch_since && release.number.lo >= alias->torch_since) chosen = alias;

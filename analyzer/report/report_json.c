@@ -125,6 +125,17 @@ static void put_ranks(struct writer *w, cJSON *job) {
   wo_json_put(&w->json, job, "order_rival", wo__json_id(story->is_order_uncertain ? story->rival : WO_EVENT_NONE));
 }
 
+/* What kind of program it is, which one, and where it ran; a null for what the log does not tell. */
+static void put_program(struct writer *w, cJSON *job) {
+  const struct wo_program *const program = &w->report->facts.program;
+  cJSON *const object = wo_json_put_object(&w->json, job, "program");
+  wo_json_put_name(&w->json, object, "kind", wo_program_kind_name(program->kind));
+  wo_json_put_text(&w->json, object, "name", program->name.text);
+  wo_json_put_text(&w->json, object, "platform", program->platform.text);
+  wo_json_put_text(&w->json, object, "vendor", program->vendor.text);
+  wo_json_put(&w->json, object, "evidence", wo__json_id(program->kind_evidence));
+}
+
 /* The job as a whole. `nodes` is empty, not null, when none is known: readers can always loop over it. */
 static void put_job(struct writer *w, cJSON *root) {
   const struct wo_story *const story = &w->job->story;
@@ -136,6 +147,7 @@ static void put_job(struct writer *w, cJSON *root) {
   wo_json_put_name(&w->json, object, "outcome", wo_outcome_name(story->outcome));
   put_ids(w, object, "outcome_evidence", story->outcome_evidence, story->outcome_evidence_count);
   put_role_ids(w, object, "recovered", WO_ROLE_RECOVERED);
+  put_program(w, object);
   put_runs(w, object);
   put_ranks(w, object);
 }
@@ -392,7 +404,8 @@ static const char *role_name(enum wo_role role) {
                                       [WO_ROLE_CONSEQUENCE] = "consequence",
                                       [WO_ROLE_RECOVERED] = "recovered",
                                       [WO_ROLE_REPEAT] = "repeat",
-                                      [WO_ROLE_EARLIER] = "earlier_run"};
+                                      [WO_ROLE_EARLIER] = "earlier_run",
+                                      [WO_ROLE_SURVIVED] = "survived"};
   return names[role];
 }
 

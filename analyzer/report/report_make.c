@@ -15,6 +15,9 @@
 /* Share of the card below which a part that may be zero is not shown. */
 #define ROUNDING_SHARE 0.002
 
+/* A card is not full if this many times the request is free: the driver gives memory in whole pages and keeps some back. */
+#define CLEAR_ROOM 1.25
+
 /* Parts are drawn in the order in which they are added. */
 static void add_part(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory, const char *name,
                      const char *fact_name) {
@@ -44,7 +47,9 @@ static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memo
   const char *const s = WO_BYTES_TEXT(sum);
   const char *const verdict = sum >= tried.number.mid ? "enough, but not in one piece" : "not enough, even in one piece";
   if (room.number.mid >= tried.number.mid) {
-    add_line(memory, wo_arena_format(diagnosis->arena, "free %s >= %s wanted: the card itself was not full", f, t));
+    const bool is_clear = room.number.mid >= CLEAR_ROOM * tried.number.mid;
+    add_line(memory, wo_arena_format(diagnosis->arena, "free %s >= %s wanted: the card itself was %s", f, t,
+                                     is_clear ? "not full" : "full but for what the driver rounds up"));
   } else if (idle.is_known) {
     add_line(memory, wo_arena_format(diagnosis->arena, "free %s + unallocated %s = %s %s %s wanted: %s", f,
                                      WO_BYTES_TEXT(idle.number.mid), s, sum >= tried.number.mid ? ">=" : "<", t, verdict));
@@ -66,10 +71,21 @@ static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memo
                                    WO_BYTES_TEXT(memory->capacity_bytes.mid)));
 }
 
-/* Nothing is drawn without the card's capacity. If the process's own figure is missing, memory that the list does not explain is
- * shown as unaccounted. */
+/* What is outside the own process. Where others are only what a usual context leaves of the rest, they are drawn if they are sure
+ * to be there, and the context as unaccounted; else the whole rest is unaccounted. */
+static void add_outsiders(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory) {
+  const bool is_counted = wo_diagnosis_fact(diagnosis, "oom.process").is_known ||
+                          wo_diagnosis_fact(diagnosis, "oom.other_processes_listed").is_known;
+  const struct wo_value others = wo_diagnosis_fact(diagnosis, "part.other_processes");
+  const bool is_shown = others.is_known && (is_counted || others.number.lo > 0);
+  if (is_shown) add_part(diagnosis, memory, "other_processes", "part.other_processes");
+  add_part(diagnosis, memory, "unaccounted", is_shown ? "part.unknown" : "oom.unaccounted");
+}
+
+/* Nothing is drawn without the card's capacity. */
 static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
-  const struct wo_value capacity = wo_diagnosis_fact(diagnosis, "oom.capacity");
+  struct wo_value capacity = wo_diagnosis_fact(diagnosis, "oom.capacity");
+  if (!capacity.is_known) capacity = wo_diagnosis_fact(diagnosis, "part.total"); /* the limit of the process */
   if (!capacity.is_known) return;
   struct wo_report_memory *memory = &report->memory;
   report->has_memory = true;
@@ -80,9 +96,7 @@ static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *
   add_part(diagnosis, memory, "allocated", "oom.allocated");
   add_part(diagnosis, memory, "reserved_unallocated", "oom.reserved_unallocated");
   add_part(diagnosis, memory, "non_pytorch", "oom.non_pytorch");
-  add_part(diagnosis, memory, "other_processes",
-           wo_diagnosis_fact(diagnosis, "oom.process").is_known ? "oom.other_processes" : "oom.other_processes_listed");
-  if (!wo_diagnosis_fact(diagnosis, "oom.process").is_known) add_part(diagnosis, memory, "unaccounted", "oom.unaccounted");
+  add_outsiders(diagnosis, memory);
   add_part(diagnosis, memory, "free", "oom.free");
   add_size(diagnosis, memory);
   add_room(diagnosis, memory);

@@ -242,23 +242,29 @@ static void write_events(struct wo__writer *w, enum wo_role role) {
   }
 }
 
-/* "  survived: 2 memory failures that the program caught (line 12, line 40)". Batch-size finders provoke them on purpose, and
- * some engines retry. They are named because they show how near the limit the job ran. */
-static void write_recovered(struct wo__writer *w) {
+/* "  survived: 2 memory failures that the program caught (line 12, line 40)". */
+static void write_survived(struct wo__writer *w, enum wo_role role, const char *one, const char *several) {
   struct wo_text *const text = wo__writer_start(w);
   size_t count = 0;
-  for (size_t i = 0; i < w->events->count; i++) count += has_role(w, i, WO_ROLE_RECOVERED);
+  for (size_t i = 0; i < w->events->count; i++) count += has_role(w, i, role);
   if (count == 0) return;
-  wo__add_counted(text, count, "memory failure", "memory failures");
+  wo__add_counted(text, count, one, several);
   wo_text_add(text, " that the program caught");
   size_t named = 0;
   for (size_t i = 0; i < w->events->count && named < SURVIVED_NAMED; i++) {
-    if (!has_role(w, i, WO_ROLE_RECOVERED)) continue;
+    if (!has_role(w, i, role)) continue;
     wo_text_add(text, named++ == 0 ? " (" : ", ");
     wo__add_short_place(w, text, &w->events->items[i]);
   }
   wo_text_add(text, named < count ? ", ...)" : ")");
   wo__put_labelled(w, "survived:", wo__writer_scratch(w));
+}
+
+/* Batch-size finders provoke memory failures on purpose, and some engines retry. They are named because they show how near the
+ * limit the job ran; other errors because a reader who looks for errors finds them in the log. */
+static void write_recovered(struct wo__writer *w) {
+  write_survived(w, WO_ROLE_RECOVERED, "memory failure", "memory failures");
+  write_survived(w, WO_ROLE_SURVIVED, "error", "errors");
 }
 
 /* The line to paste; below its label if both do not fit one line. It is never wrapped: a shell would run its first half. */
@@ -328,7 +334,8 @@ static bool has_rest(const struct wo__writer *w) {
   has_some = has_some || wo__has_settings(w);
   for (size_t i = 0; i < report->job->input_count; i++)
     has_some = has_some || report->job->inputs[i].note_count > 0 || report->job->inputs[i].is_unreadable;
-  for (size_t i = 0; i < w->events->count && !has_some; i++) has_some = has_role(w, i, WO_ROLE_RECOVERED);
+  for (size_t i = 0; i < w->events->count && !has_some; i++)
+    has_some = has_role(w, i, WO_ROLE_RECOVERED) || has_role(w, i, WO_ROLE_SURVIVED);
   for (size_t i = 0; i < facts->monitor_count && !has_some; i++) has_some = wo__is_monitor_shown(w, &facts->monitors[i]);
   has_some = has_some || facts->process_count > 0 || facts->step_count > 0 || report->ladder != NULL;
   return has_some || wo__has_ranks_or_runs(w);

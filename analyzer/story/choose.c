@@ -45,12 +45,26 @@ static bool is_lower(const struct wo_event *a, const struct wo_event *b) {
   return a->rank != WO_RANK_UNKNOWN && (b->rank == WO_RANK_UNKNOWN || a->rank < b->rank);
 }
 
+/* Whether the order of two unequal claims decides, not their strength: ranks lose their peers before a job is cancelled for it,
+ * or after; and the exception of a rank follows from the collective that timed out on it. */
+static bool is_decided_by_order(const struct wo_event *event, const struct wo_event *best) {
+  const enum wo__claim a = wo__claim_of(event), b = wo__claim_of(best);
+  const enum wo__claim low = a < b ? a : b, high = a < b ? b : a;
+  const bool is_one_rank = event->rank == best->rank && event->rank != WO_RANK_UNKNOWN;
+  return (low == WO__CLAIM_SECONDARY && high == WO__CLAIM_CANCELLED) ||
+         (low == WO__CLAIM_NCCL && high == WO__CLAIM_PROGRAM && is_one_rank);
+}
+
 /* The earlier of two equal claims wins: the first failure causes the others, because ranks wait for each other. */
 static bool wins(const struct wo_timeline *timeline, const struct wo_event *event, const struct wo_event *best) {
   if (!best || is_stopped_by(best, event)) return true;
   if (is_stopped_by(event, best)) return false;
   const enum wo__claim a = wo__claim_of(event);
   const enum wo__claim b = wo__claim_of(best);
+  if (is_decided_by_order(event, best)) {
+    if (is_line_before(event, best)) return true;
+    if (is_line_before(best, event)) return false;
+  }
   if (a != b) return a > b;
   const bool is_row = wo_story_is_accounting(event);
   if (is_row != wo_story_is_accounting(best)) return !is_row;

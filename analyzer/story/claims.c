@@ -2,7 +2,25 @@
  * the job went on. */
 #include "analyzer/story/story_internal.h"
 
+/* Whether somebody interrupted the program: Python raises this for SIGINT. */
+static bool is_interrupt(const struct wo_event *event) {
+  return event->kind == WO_KIND_TRACEBACK && wo_view_ends(wo_event_text(event, WO_FIELD_EXCEPTION), "KeyboardInterrupt");
+}
+
+/* Whether a process ended because it used a wrong address, as launchers and Windows tell it. */
+static bool is_wrong_address(const struct wo_event *event) {
+  static const char *const signals[] = {"Segmentation fault", "SIGSEGV", "Bus error", "11"};
+  static const double codes[] = {-11, 139, -7, 135, -1073741819.0, 3221225477.0};
+  if (event->kind != WO_KIND_TASK_EXIT) return false;
+  const double code = wo_event_number(event, WO_FIELD_EXIT_CODE, 0);
+  for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+    if (code == codes[i]) return true;
+  }
+  return WO_VIEW_ANY(wo_event_text(event, WO_FIELD_SIGNAL), wo_view_starts, signals);
+}
+
 enum wo_outcome wo__outcome_of(const struct wo_event *event) {
+  if (wo__is_consequence(event)) return wo__outcome_of_consequence(event);
   static const enum wo_outcome of_kinds[WO_KIND_COUNT_] = {
       [WO_KIND_TIME_LIMIT] = WO_OUTCOME_TIME_LIMIT, [WO_KIND_CANCELLED] = WO_OUTCOME_CANCELLED,
       [WO_KIND_PREEMPTED] = WO_OUTCOME_PREEMPTED,   [WO_KIND_NODE_FAIL] = WO_OUTCOME_NODE_FAIL,
@@ -13,6 +31,8 @@ enum wo_outcome wo__outcome_of(const struct wo_event *event) {
                                                                    [WO_CLASS_HOST_MEMORY] = WO_OUTCOME_HOST_OOM,
                                                                    [WO_CLASS_PROGRAM] = WO_OUTCOME_PROGRAM_ERROR,
                                                                    [WO_CLASS_EXIT] = WO_OUTCOME_OTHER};
+  if (is_interrupt(event) || event->mark == WO_MARK_STOPPED) return WO_OUTCOME_CANCELLED;
+  if (is_wrong_address(event)) return WO_OUTCOME_SEGFAULT;
   const enum wo_outcome of_kind = of_kinds[event->kind];
   return of_kind != WO_OUTCOME_UNKNOWN ? of_kind : of_classes[wo_kind_class(event->kind)];
 }
@@ -24,15 +44,20 @@ static bool is_weak_kill(const struct wo_event *event) {
   return event->kind == WO_KIND_HOST_OOM && (is_sigkill || wo_event_field(event, WO_FIELD_EXIT_CODE));
 }
 
-bool wo_story_is_suspicion(const struct wo_event *event) {
-  return wo_event_field(event, WO_FIELD_IS_SUSPECTED) != NULL;
+/* Whether the logger that wrote the line calls it no failure. A lost peer is often only a warning: others end the program. A
+ * launcher that was stopped by a signal may say it in any tone. */
+static bool is_mild(const struct wo_event *event) {
+  if (event->kind == WO_KIND_SECONDARY && wo_event_field(event, WO_FIELD_SIGNAL)) return false;
+  const enum wo_severity least = wo__is_consequence(event) ? WO_SEVERITY_ERROR : WO_SEVERITY_WARNING;
+  return event->severity != WO_SEVERITY_NONE && event->severity < least && wo_kind_class(event->kind) != WO_CLASS_ENDING;
 }
 
 /* A job never dies of an event that belongs to another one (`of`), such as progress around a failure. */
 static bool is_candidate(const struct wo_event *event) {
-  if (event->is_quoted || event->of != WO_EVENT_NONE || wo_story_is_suspicion(event)) return false;
-  if (event->kind == WO_KIND_TRACEBACK) return !wo_story_is_echo(event);
-  return wo__outcome_of(event) != WO_OUTCOME_UNKNOWN;
+  if (event->is_quoted || event->of != WO_EVENT_NONE) return false;
+  if (wo__is_consequence(event)) return !is_mild(event) || wo__is_reaction(event);
+  if (event->kind == WO_KIND_UNKNOWN_FAILURE) return true;
+  return !wo_story_is_suspicion(event) && !is_mild(event) && wo__outcome_of(event) != WO_OUTCOME_UNKNOWN;
 }
 
 /* Kinds that say more than the traceback around them. */
@@ -42,22 +67,26 @@ static bool is_specific(const struct wo_event *event) {
          event->kind == WO_KIND_DISK;
 }
 
-/* A traceback or error that only frames a more specific message belongs to it. */
+/* A traceback or error that only frames a more specific message belongs to it; steps between the two show that it does not. */
 static bool is_frame(const struct wo_job *job, const struct wo_event *event) {
+  const bool is_echo = wo__is_consequence(event);
   if (event->kind != WO_KIND_TRACEBACK && event->kind != WO_KIND_PROGRAM_ERROR) return false;
   const size_t first = (size_t)event->id;
   for (size_t i = first; i < job->events.count && i - first <= WO__TRACEBACK_EVENTS; i++) {
     const struct wo_event *other = &job->events.items[i];
-    if (!is_specific(other) || other->is_quoted) continue;
+    if (other->kind == WO_KIND_PROGRESS && other->of == event->id && other->span.line > event->span.line) return false;
+    const bool is_better = is_specific(other) || (is_echo && other->kind == WO_KIND_SECONDARY && !wo__is_reaction(other));
+    if (!is_better || other->is_quoted) continue;
     if (other->span.file != event->span.file || other->rank != event->rank) continue;
     if (other->span.line >= event->span.line && other->span.line - event->span.line <= WO__TRACEBACK_LINES) return true;
   }
   return false;
 }
 
-/* Whether an event says more of an exception than its name does: it is on its line, or in its message. */
+/* Whether an event says more of an exception than its name does: it is on its line, or in its message. A code does not. */
 static bool explains(const struct wo_event *event, const struct wo_event *bare) {
-  if (event->is_quoted || event->id == bare->id || wo_kind_class(event->kind) == WO_CLASS_CONTEXT) return false;
+  const enum wo_class class = wo_kind_class(event->kind);
+  if (event->is_quoted || event->id == bare->id || class == WO_CLASS_CONTEXT || class == WO_CLASS_EXIT) return false;
   return event->span.file == bare->span.file && event->span.line >= bare->span.line &&
          event->span.line - bare->span.line <= (event->kind == WO_KIND_TRACEBACK ? 0 : WO__TRACEBACK_LINES);
 }
@@ -79,11 +108,27 @@ void wo__set_explained_aside(struct wo_job *job) {
   }
 }
 
+/* Whether a process was killed, or died of a fault: its peers fail for that, not it for them. */
+static bool is_crash(const struct wo_event *event) {
+  static const char *const signals[] = {"Killed", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point", "9",
+                                        "11"};
+  static const int codes[] = {-4, -7, -8, -9, -11, 132, 135, 136, 137, 139};
+  const double code = wo_event_number(event, WO_FIELD_EXIT_CODE, 0);
+  if (wo_kind_class(event->kind) != WO_CLASS_EXIT) return false;
+  for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+    if (code == codes[i]) return true;
+  }
+  return event->kind == WO_KIND_KILLED || WO_VIEW_ANY(wo_event_text(event, WO_FIELD_SIGNAL), wo_view_starts, signals);
+}
+
 enum wo__claim wo__claim_of(const struct wo_event *event) {
   static const enum wo__claim of_classes[WO_CLASS_CONTEXT + 1] = {
       [WO_CLASS_GPU_MEMORY] = WO__CLAIM_MEMORY, [WO_CLASS_HOST_MEMORY] = WO__CLAIM_MEMORY, [WO_CLASS_ENDING] = WO__CLAIM_ENDING,
       [WO_CLASS_HARDWARE] = WO__CLAIM_ENDING,   [WO_CLASS_PROGRAM] = WO__CLAIM_PROGRAM,    [WO_CLASS_EXIT] = WO__CLAIM_EXIT};
+  if (wo__is_consequence(event)) return wo__is_reaction(event) ? WO__CLAIM_REACTION : WO__CLAIM_SECONDARY;
   if (is_weak_kill(event)) return WO__CLAIM_PROGRAM;
+  if (event->kind == WO_KIND_UNKNOWN_FAILURE) return WO__CLAIM_UNKNOWN;
+  if (is_crash(event)) return WO__CLAIM_CRASH;
   if (wo_event_field(event, WO_FIELD_IS_BARE)) return WO__CLAIM_BARE;
   if (event->kind == WO_KIND_CANCELLED) return WO__CLAIM_CANCELLED;
   return event->kind == WO_KIND_NCCL_TIMEOUT ? WO__CLAIM_NCCL : of_classes[wo_kind_class(event->kind)];
@@ -122,7 +167,8 @@ static void drop_outlived(struct wo_job *job, bool *is_open) {
 }
 
 enum wo_status wo__claims_open(struct wo_job *job, bool *is_open) {
-  wo_each_event (event, &job->events) is_open[event->id] = is_candidate(event) && !is_frame(job, event);
+  wo_each_event (event, &job->events)
+    is_open[event->id] = is_candidate(event) && !is_frame(job, event) && !wo__is_wrapper(job, event);
   if (wo__survivors_find(job, is_open) != WO_OK) return WO_E_NOMEM;
   drop_explained_kills(job, is_open);
   drop_outlived(job, is_open);

@@ -1,4 +1,4 @@
-/* Tracebacks of failures: which one belongs to which message, and which phase and tensor its frames show. */
+/* Tracebacks of failures: which one belongs to which message, and which facts its frames show. */
 #include "analyzer/story/story_internal.h"
 
 /* Lines from an exception to its message, if a library prints calls of its own between them. */
@@ -11,17 +11,39 @@ static uint64_t reach_of(const struct wo_event *traceback) {
   return is_below ? MESSAGE_BELOW_LINES : WO__TRACEBACK_LINES;
 }
 
+/* A traceback on one line with the message may have been read after it. */
+static wo_event_id after_on_its_line(const struct wo_job *job, const struct wo_event *event) {
+  for (size_t i = (size_t)event->id + 1; i < job->events.count; i++) {
+    const struct wo_event *const other = &job->events.items[i];
+    if (other->span.file != event->span.file || other->span.line != event->span.line) break;
+    if (other->kind == WO_KIND_TRACEBACK && !wo_event_field(other, WO_FIELD_IS_BARE)) return other->id;
+  }
+  return WO_EVENT_NONE;
+}
+
+/* A debugger shows the frames below the message; they are an event of the line above it. */
+static wo_event_id just_after(const struct wo_job *job, const struct wo_event *event) {
+  for (size_t i = (size_t)event->id + 1; i < job->events.count && i <= (size_t)event->id + WO__TRACEBACK_NEXT; i++) {
+    const struct wo_event *const other = &job->events.items[i];
+    const bool is_above = other->span.line < event->span.line && event->span.line - other->span.line <= WO__TRACEBACK_LINES;
+    if (other->kind == WO_KIND_TRACEBACK && other->span.file == event->span.file && is_above) return other->id;
+  }
+  return WO_EVENT_NONE;
+}
+
 wo_event_id wo_story_traceback_of(const struct wo_job *job, const struct wo_event *event) {
   /* Messages of the workload manager or the kernel belong to no traceback, even to a near one. */
   const enum wo_class class = wo_kind_class(event->kind);
   if (event->kind == WO_KIND_CGROUP_OOM || class == WO_CLASS_ENDING || class == WO_CLASS_EXIT) return WO_EVENT_NONE;
+  const wo_event_id on_line = after_on_its_line(job, event);
+  if (on_line != WO_EVENT_NONE) return on_line;
   for (wo_event_id id = event->id - 1; id >= 0 && event->id - id <= WO__TRACEBACK_EVENTS; id--) {
     const struct wo_event *other = &job->events.items[id];
     if (wo_event_field(other, WO_FIELD_IS_BARE)) continue; /* it has no frames to add */
     if (other->kind != WO_KIND_TRACEBACK || other->span.file != event->span.file || other->rank != event->rank) continue;
     if (other->span.line <= event->span.line && event->span.line - other->span.line <= reach_of(other)) return id;
   }
-  return WO_EVENT_NONE;
+  return just_after(job, event);
 }
 
 /* Hints are plain texts; they are searched in path, function and line of code. */
@@ -30,14 +52,6 @@ static bool hint_matches(const struct wo_phase_hint *hint, struct wo_view frame)
     if (wo_view_find(frame, hint->any_of[i], 0) != WO_NOT_FOUND) return true;
   }
   return false;
-}
-
-struct wo_view wo_story_phase(const struct wo_pack *pack, struct wo_view frames) {
-  for (size_t i = 0; i < pack->phase_count; i++) {
-    const struct wo_phase_hint *hint = &pack->phases[i];
-    if (hint->fact.len == 0 && hint_matches(hint, frames)) return hint->phase;
-  }
-  return (struct wo_view){0};
 }
 
 /* The last `count` frames of "…;path|function|code;path|function|code". */

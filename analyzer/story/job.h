@@ -59,7 +59,8 @@ enum wo_role {
   WO_ROLE_CONSEQUENCE,
   WO_ROLE_RECOVERED,
   WO_ROLE_REPEAT,
-  WO_ROLE_EARLIER /* in an earlier run of the program in the same file */
+  WO_ROLE_EARLIER, /* in an earlier run of the program in the same file */
+  WO_ROLE_SURVIVED /* an error other than of memory that the program caught */
 };
 
 /* One start of the program in a file that holds several (appended logs, requeued jobs, restarts by a launcher). */

@@ -1,4 +1,4 @@
-/* The last step of the job, the phase in which it failed, and its outcome when nothing failed. */
+/* The last step of the job, and its outcome when nothing failed. */
 #include "analyzer/story/story_internal.h"
 
 /* Only progress before the failure counts; later lines are from ranks that had not noticed it. The newest is stored first, so the
@@ -16,12 +16,6 @@ static void read_steps(struct wo_job *job, const struct wo_event *failure) {
     }
     if (story->phase.len == 0) story->phase = wo_event_text(event, WO_FIELD_PHASE);
   }
-}
-
-/* Frames of the traceback are better than progress lines: a progress bar says "train" during the backward pass too. */
-static void read_phase(struct wo_job *job) {
-  const struct wo_event *traceback = wo_event_get(&job->events, job->story.traceback);
-  if (traceback) job->story.phase = wo_story_phase(job->pack, wo_event_text(traceback, WO_FIELD_FRAMES));
 }
 
 /* A job without any failure finished, unless accounting or its last progress bar shows that it did not. */
@@ -45,6 +39,6 @@ enum wo_outcome wo__outcome_without_failure(const struct wo_job *job) {
 }
 
 void wo__read_progress(struct wo_job *job, const struct wo_event *failure) {
-  read_phase(job);
+  wo__read_phase(job, failure);
   read_steps(job, failure);
 }

@@ -17,6 +17,13 @@ static size_t failed_before(const struct wo_story *story, size_t run) {
   return run;
 }
 
+/* Whether the last run went past the point at which the earlier one failed: by its steps, or else by its lines. Then it speaks
+ * for itself; before that, a user who asks means the failure. */
+static bool is_past(const struct wo_run *last, const struct wo_run *failed, uint64_t failure_line) {
+  if (last->step_last >= 0 && failed->step_last >= 0) return last->step_last > failed->step_last;
+  return last->attempt == 0 && last->last_line - last->first_line > failure_line - failed->first_line;
+}
+
 bool wo__runs_step_back(struct wo_job *job) {
   struct wo_story *story = &job->story;
   bool has_stepped = false;
@@ -24,6 +31,8 @@ bool wo__runs_step_back(struct wo_job *job) {
     const struct wo_run *run = &story->runs[r];
     if (!run->is_current || run->failure != WO_EVENT_NONE || has_finished(job, r)) continue;
     const size_t failed = failed_before(story, r);
+    const struct wo_event *const failure = wo_event_get(&job->events, story->runs[failed].failure);
+    if (failure && failed != r && is_past(run, &story->runs[failed], failure->span.line)) continue;
     story->runs[r].is_current = false;
     story->runs[failed].is_current = true;
     has_stepped = has_stepped || failed != r;

@@ -9,6 +9,12 @@
 #define BANNERS_MAX 8
 #define IDS_MAX 64
 
+/* Steps that a run must have done for its successor to be told by steps that start again. */
+#define STEPS_DONE 10
+
+/* Lines after an exception in which its message may go on. */
+#define MESSAGE_LINES 8
+
 /* A message of recovery within this number of lines cancels the end before it. */
 #define RECOVERY_LINES 60
 
@@ -16,12 +22,22 @@
 struct walk {
   struct wo_story *story;
   uint32_t file;
-  struct wo_run run;  /* the one being read */
-  uint64_t end_line;  /* of the last end in it; 0 if there is none */
-  uint64_t id_line;   /* where its job was last named; 0 = nowhere */
-  bool is_starting;   /* the program is started again after that end */
-  bool has_mixed_ids; /* two jobs write to the file at once: ids divide nothing */
-  struct wo_view banners[BANNERS_MAX];
+  struct wo_run run;     /* the one being read */
+  uint64_t end_line;     /* of the last end in it; 0 if there is none */
+  uint64_t failure_line; /* of the last end or failure of any sort in it; 0 if there is none */
+  uint64_t trouble_line; /* the same, or of what follows from one */
+  uint64_t id_line;      /* where its job was last named; 0 = nowhere */
+  bool is_starting;      /* the program is started again after that end */
+  bool has_mixed_ids;    /* two jobs write to the file at once: ids divide nothing */
+  bool is_uncaught;      /* that end is an exception that nothing caught */
+  double step;           /* progress last seen before it, and what that counts */
+  struct wo_view step_name;
+  bool is_alone;                /* one process writes to the file, as far as it shows */
+  const struct wo_event *death; /* the last exception that nothing caught */
+  struct banner {
+    struct wo_view pattern;
+    struct wo_view program; /* that a line of the shell starts; empty for others */
+  } banners[BANNERS_MAX];
   size_t banner_count;
 };
 
@@ -80,28 +96,58 @@ static bool is_sign_of_life(const struct wo_event *event) {
          (event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event) && !is_answer_to_signal(event));
 }
 
-static bool is_known_banner(const struct walk *walk, struct wo_view pattern) {
-  if (wo_view_is(pattern, WO_SCAN_BEGINS_AGAIN)) return true;
+static struct banner banner_of(const struct wo_event *event) {
+  return (struct banner){event->pattern_id, wo_event_text(event, WO_FIELD_PROGRAM)};
+}
+
+/* Another script that the shell starts is the next stage of a job, not its next run. */
+static bool is_known_banner(const struct walk *walk, const struct wo_event *event) {
+  const struct banner banner = banner_of(event);
   for (size_t i = 0; i < walk->banner_count; i++) {
-    if (wo_view_equal(walk->banners[i], pattern)) return true;
+    const struct banner *const known = &walk->banners[i];
+    if (wo_view_equal(known->pattern, banner.pattern) && wo_view_equal(known->program, banner.program)) return true;
   }
   return false;
 }
 
+/* Whether the numbers of the steps start again: the program does too, if nothing caught what had ended it. */
+static bool has_steps_again(const struct walk *walk, const struct wo_event *event) {
+  if (event->kind != WO_KIND_PROGRESS || !walk->is_uncaught || walk->step < STEPS_DONE) return false;
+  const double step = wo_event_number(event, WO_FIELD_STEP, -1);
+  return step >= 0 && step < walk->step / 2 && wo_view_equal(wo_event_text(event, WO_FIELD_NAME), walk->step_name);
+}
+
+/* Whether a script that died of an exception dies of another sort of one: it was started again in between. Where several
+ * processes write, each may tell of its own; and ranks that nobody names fail alike. */
+static bool is_script_again(struct wo_job *job, const struct walk *walk, const struct wo_event *event) {
+  const struct wo_event *const death = walk->death;
+  if (!walk->is_alone || !death || event->kind != WO_KIND_TRACEBACK || !wo__is_uncaught(job, event)) return false;
+  if (wo_event_number(event, WO_FIELD_IS_CHAINED, 0) > 0 || wo_story_is_echo(event) || wo_story_is_echo(death)) return false;
+  if (wo_view_equal(wo_event_text(death, WO_FIELD_EXCEPTION), wo_event_text(event, WO_FIELD_EXCEPTION))) return false;
+  return wo_view_equal(wo__script_of(death), wo__script_of(event));
+}
+
 /* Whether the event belongs to a run that began after the last end. */
-static bool begins_run(const struct walk *walk, const struct wo_event *event, struct wo_view id) {
+static bool begins_run(struct wo_job *job, const struct walk *walk, const struct wo_event *event, struct wo_view id) {
   if (walk->run.job_id.len > 0 && id.len > 0 && !wo_view_equal(id, walk->run.job_id)) return !walk->has_mixed_ids;
+  const bool is_again = wo_view_is(event->pattern_id, WO_SCAN_BEGINS_AGAIN);
+  if (event->kind == WO_KIND_RUN_START && !is_again && walk->failure_line > 0 && is_known_banner(walk, event)) return true;
   if (walk->end_line == 0 || event->span.line <= walk->end_line) return false;
+  if (is_again) return true;
   if (walk->is_starting) return is_sign_of_life(event);
-  return event->kind == WO_KIND_RUN_START && is_known_banner(walk, event->pattern_id);
+  return has_steps_again(walk, event) || is_script_again(job, walk, event);
 }
 
 static void start_run(struct walk *walk, uint64_t line) {
   walk->run = (struct wo_run){
       .file = walk->file, .first_line = line, .failure = WO_EVENT_NONE, .step_first = -1, .step_last = -1, .is_current = true};
   walk->end_line = 0;
+  walk->trouble_line = walk->failure_line = 0;
+  walk->death = NULL;
   walk->id_line = 0;
   walk->is_starting = false;
+  walk->is_uncaught = false;
+  walk->step = -1;
   walk->banner_count = 0;
 }
 
@@ -114,24 +160,52 @@ static bool close_run(struct walk *walk, uint64_t last_line) {
   return true;
 }
 
-static void note_end(struct walk *walk, const struct wo_event *event) {
+/* Whether a memory failure is part of the message of the exception that ended the run. */
+static bool is_in_message(const struct walk *walk, const struct wo_event *event) {
+  return wo_story_is_memory(event) && walk->end_line > 0 && event->span.line > walk->end_line &&
+         event->span.line - walk->end_line <= MESSAGE_LINES;
+}
+
+/* Lines that their logger calls less than a warning only sound like trouble. */
+static bool is_trouble(const struct wo_event *event) {
+  const enum wo_class class = wo_kind_class(event->kind);
+  if (event->severity != WO_SEVERITY_NONE && event->severity < WO_SEVERITY_WARNING && class != WO_CLASS_ENDING) return false;
+  return class != WO_CLASS_CONTEXT && class != WO_CLASS_NONE;
+}
+
+static void note_end(struct wo_job *job, struct walk *walk, const struct wo_event *event) {
+  const bool is_failure = is_end(event) || (is_trouble(event) && wo_kind_class(event->kind) != WO_CLASS_CONSEQUENCE);
+  if (is_trouble(event) && event->span.line > walk->trouble_line) walk->trouble_line = event->span.line;
+  if (is_failure && event->span.line > walk->failure_line) walk->failure_line = event->span.line;
   const bool is_restart = event->kind == WO_KIND_RESTART || event->kind == WO_KIND_PREEMPTED;
-  if (!is_end(event)) return;
+  if (!is_end(event) && !is_in_message(walk, event)) return;
   if (event->span.line > walk->end_line) walk->end_line = event->span.line;
   walk->is_starting = walk->is_starting || is_restart;
+  if (event->kind != WO_KIND_TRACEBACK || !wo__is_uncaught(job, event)) return;
+  walk->is_uncaught = true;
+  walk->death = event;
+}
+
+/* Progress before an end; that around a failure is stored after it. */
+static void note_step(struct walk *walk, const struct wo_event *event) {
+  const double step = wo_event_number(event, WO_FIELD_STEP, -1);
+  if (event->kind != WO_KIND_PROGRESS || step < 0 || (walk->end_line > 0 && event->span.line > walk->end_line)) return;
+  walk->step = step;
+  walk->step_name = wo_event_text(event, WO_FIELD_NAME);
 }
 
 /* First line of the run that this event begins: a header is the first line; else the run began after the end of the one
  * before. */
 static uint64_t first_line_of(const struct walk *walk, const struct wo_event *event, bool is_other_job) {
-  const uint64_t end = is_other_job ? walk->id_line : walk->end_line;
+  const bool is_start = event->kind == WO_KIND_RUN_START && walk->trouble_line > walk->end_line;
+  const uint64_t end = is_other_job ? walk->id_line : is_start ? walk->trouble_line : walk->end_line;
   if (event->kind == WO_KIND_RUN_START && is_other_job) return event->span.line;
   return end > 0 && end < event->span.line ? end + 1 : event->span.line;
 }
 
-static void visit(struct walk *walk, const struct wo_event *event) {
+static void visit(struct wo_job *job, struct walk *walk, const struct wo_event *event) {
   const struct wo_view id = writer_of(event);
-  if (begins_run(walk, event, id)) {
+  if (begins_run(job, walk, event, id)) {
     const bool is_other_job = id.len > 0 && walk->id_line > 0 && !wo_view_equal(id, walk->run.job_id);
     const uint64_t line = first_line_of(walk, event, is_other_job);
     if (close_run(walk, line - 1)) {
@@ -144,19 +218,37 @@ static void visit(struct walk *walk, const struct wo_event *event) {
     walk->id_line = event->span.line;
   }
   const bool is_banner = event->kind == WO_KIND_RUN_START;
-  if (is_banner && walk->banner_count < BANNERS_MAX) walk->banners[walk->banner_count++] = event->pattern_id;
-  if (event->kind == WO_KIND_RECOVERY && event->span.line - walk->end_line <= RECOVERY_LINES) walk->end_line = 0;
-  note_end(walk, event);
+  if (is_banner && walk->banner_count < BANNERS_MAX) walk->banners[walk->banner_count++] = banner_of(event);
+  if (event->kind == WO_KIND_RECOVERY && event->span.line - walk->end_line <= RECOVERY_LINES)
+    walk->end_line = walk->failure_line = walk->trouble_line = 0;
+  note_end(job, walk, event);
+  note_step(walk, event);
+}
+
+/* Whether nothing in the file speaks of several processes. */
+static bool is_one_process(const struct wo_job *job, size_t from, size_t to) {
+  for (size_t i = from; i < to; i++) {
+    const struct wo_event *const event = &job->events.items[i];
+    const struct wo_view tasks = wo_event_text(event, WO_FIELD_TASKS);
+    const bool is_group = wo_view_find_char(tasks, '-', 0) != WO_NOT_FOUND || wo_view_find_char(tasks, ',', 0) != WO_NOT_FOUND;
+    if (event->rank > 0 || is_group || event->kind == WO_KIND_ELASTIC || event->kind == WO_KIND_NCCL_TIMEOUT) return false;
+    if (wo__is_consequence(event)) return false;
+  }
+  return true;
 }
 
 /* Divides the events [from, to) of one file. */
 static void divide_file(struct wo_job *job, size_t from, size_t to) {
   const struct wo_event *items = job->events.items;
-  struct walk walk = {.story = &job->story, .file = items[from].span.file, .has_mixed_ids = has_mixed_ids(job, from, to)};
+  struct walk walk = {.story = &job->story,
+                      .file = items[from].span.file,
+                      .has_mixed_ids = has_mixed_ids(job, from, to),
+                      .is_alone = is_one_process(job, from, to)};
   const size_t before = job->story.run_count;
   start_run(&walk, 1);
   for (size_t i = from; i < to; i++) {
-    if (!items[i].is_quoted && !wo_story_is_accounting(&items[i])) visit(&walk, &items[i]);
+    const bool is_read = !items[i].is_quoted || items[i].kind == WO_KIND_RUN_START; /* the shell's trace looks like a quotation */
+    if (is_read && !wo_story_is_accounting(&items[i])) visit(job, &walk, &items[i]);
   }
   if (job->story.run_count > before) close_run(&walk, job->inputs[walk.file].lines);
 }

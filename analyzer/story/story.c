@@ -13,8 +13,7 @@
 static void assign_roles(struct wo_job *job, const bool *is_open, const struct wo_event *failure) {
   struct wo_story *story = &job->story;
   wo_each_event (event, &job->events) {
-    const bool is_echo =
-        wo_kind_class(event->kind) == WO_CLASS_CONSEQUENCE || (event->kind == WO_KIND_TRACEBACK && wo_story_is_echo(event));
+    const bool is_echo = wo__is_consequence(event);
     if (event->is_quoted) continue;
     if (!wo__is_current(job, event)) {
       if (is_echo || is_open[event->id] || story->roles[event->id] != WO_ROLE_NONE) story->roles[event->id] = WO_ROLE_EARLIER;
@@ -26,7 +25,7 @@ static void assign_roles(struct wo_job *job, const bool *is_open, const struct w
       continue; /* the same end once more */
     } else if (is_open[event->id] && failure && event->kind == failure->kind && wo_story_is_memory(event)) {
       story->roles[event->id] = WO_ROLE_REPEAT;
-    } else if (is_echo || is_open[event->id]) {
+    } else if (is_echo || (is_open[event->id] && event->kind != WO_KIND_UNKNOWN_FAILURE)) {
       story->roles[event->id] = WO_ROLE_CONSEQUENCE;
     }
   }
@@ -41,10 +40,10 @@ static void set_inferred_rank(struct wo_job *job, int32_t rank) {
   if (traceback) traceback->rank = rank;
 }
 
-static void note_failure(struct wo_job *job, const struct wo_event *failure) {
+static void note_failure(struct wo_job *job, const bool *is_open, const struct wo_event *failure) {
   struct wo_story *story = &job->story;
   story->failure = failure->id;
-  story->outcome = wo__outcome_of(failure);
+  story->outcome = failure->kind == WO_KIND_UNKNOWN_FAILURE ? wo__unknown_outcome(job, is_open) : wo__outcome_of(failure);
   story->outcome_evidence[story->outcome_evidence_count++] = failure->id;
   story->traceback = failure->kind == WO_KIND_TRACEBACK ? failure->id : wo_story_traceback_of(job, failure);
   set_inferred_rank(job, wo_rank_infer(job, failure));
@@ -85,13 +84,16 @@ enum wo_status wo_story_tell(struct wo_job *job) {
   wo_story_choose_accounting(job);
   wo__set_prose_aside(job);
   wo__set_explained_aside(job);
+  wo__set_wordless_aside(job);
+  wo__set_caught_chains_aside(job);
   if (wo__sort_files(job) != WO_OK || wo__file_hosts_find(job) != WO_OK) return WO_E_NOMEM;
   if (wo_timeline_make(job, &story->timeline) != WO_OK || wo__runs_find(job) != WO_OK) return WO_E_NOMEM;
   if (wo__claims_open(job, is_open) != WO_OK) return WO_E_NOMEM;
+  wo__unknown_drop(job, is_open);
   wo__runs_judge(job, is_open);
   const struct wo_event *failure = find_failure(job, is_open);
   if (failure) {
-    note_failure(job, failure);
+    note_failure(job, is_open, failure);
     note_rival(job, is_open, failure);
   }
   assign_roles(job, is_open, failure);

@@ -9,12 +9,17 @@
 /* A message and its traceback are at most this number of lines and events apart: wrapping and loggers separate them. */
 #define WO__TRACEBACK_LINES 6
 #define WO__TRACEBACK_EVENTS 256
+#define WO__TRACEBACK_NEXT 16
 
 /* How strongly an event claims to be the cause of the job's end; the higher claim wins, then the earlier event. */
 enum wo__claim {
   WO__CLAIM_NONE,
+  WO__CLAIM_REACTION, /* what launchers do after any end */
   WO__CLAIM_EXIT,
-  WO__CLAIM_BARE, /* an exception without its traceback: nothing shows whether the program caught it */
+  WO__CLAIM_UNKNOWN,   /* a line that looks like a failure, which no pattern knows */
+  WO__CLAIM_SECONDARY, /* the failure of another process, which is not in the log */
+  WO__CLAIM_CRASH,     /* a process was killed, or died of a fault */
+  WO__CLAIM_BARE,      /* an exception without its traceback: nothing shows whether the program caught it */
   WO__CLAIM_CANCELLED,
   WO__CLAIM_NCCL,
   WO__CLAIM_PROGRAM,
@@ -28,12 +33,21 @@ enum wo__claim wo__claim_of(const struct wo_event *event);
 /* The outcome of the job if it died of this event; WO_OUTCOME_UNKNOWN for an event that ends nothing. */
 enum wo_outcome wo__outcome_of(const struct wo_event *event);
 
+/* Whether an event only says that another process failed or ended this one. */
+bool wo__is_consequence(const struct wo_event *event);
+
+/* Whether a consequence is only what launchers and drivers do after any end. */
+bool wo__is_reaction(const struct wo_event *event);
+
+/* The outcome of a job in whose log a consequence is all that there is. */
+enum wo_outcome wo__outcome_of_consequence(const struct wo_event *event);
+
 /* Marks in is_open the events that the job may have died of; is_open has one entry for each event, all false. Survived memory
  * failures get their role and stay unmarked. WO_E_NOMEM. */
 enum wo_status wo__claims_open(struct wo_job *job, bool *is_open);
 
-/* Takes the mark off memory failures that the program caught and survived: it says so, its steps went on, it later died of
- * something else, or it finished. They get the role of what was recovered from. WO_E_NOMEM. */
+/* Takes the mark off failures that the program caught and survived: it says so, its steps went on, it later died of something
+ * else, it went on to answer or to log, or it finished. They get the role of what was recovered from. WO_E_NOMEM. */
 enum wo_status wo__survivors_find(struct wo_job *job, bool *is_open);
 
 /* All runs that are diagnosed (wo__is_current). */
@@ -73,11 +87,41 @@ struct wo_view wo__job_id_of(const struct wo_event *event);
 /* Whether an event belongs to a run that is diagnosed. */
 bool wo__is_current(const struct wo_job *job, const struct wo_event *event);
 
+/* Ignores (is_quoted) a MemoryError without words whose message, below, is about a card. */
+void wo__set_wordless_aside(struct wo_job *job);
+
+/* Takes the mark off lines that no pattern knows where these are no sign of a failure. */
+void wo__unknown_drop(const struct wo_job *job, bool *is_open);
+
+/* The outcome of a job whose failure is such a line. */
+enum wo_outcome wo__unknown_outcome(const struct wo_job *job, const bool *is_open);
+
 /* Ignores (is_quoted) the events of prose if another input reports a failure itself. */
 void wo__set_prose_aside(struct wo_job *job);
 
+/* Ignores (is_quoted) the tracebacks of a chain whose last exception was caught. */
+void wo__set_caught_chains_aside(struct wo_job *job);
+
+/* Whether the traceback of an event shows that nothing caught the exception: the process ended with it. */
+bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event);
+
+/* The file of the outermost frame of a traceback: the script, if nothing caught the exception. Empty when unknown. */
+struct wo_view wo__script_of(const struct wo_event *traceback);
+
+/* Whether the traceback is that of a thread or of a child process, down from its start. */
+bool wo__is_started_apart(const struct wo_event *traceback);
+
+/* Whether the exception says that a module could not be imported. Programs catch these to do without. */
+bool wo__is_import(const struct wo_event *traceback);
+
+/* Whether a traceback only hands on the exception of another process or thread, whose own traceback is right below. */
+bool wo__is_wrapper(const struct wo_job *job, const struct wo_event *event);
+
 /* Ignores (is_quoted) exceptions without a traceback that another pattern knows. */
 void wo__set_explained_aside(struct wo_job *job);
+
+/* Fills the phase of the story (NULL: no failure). If only a repeat of the failure has a traceback, it becomes that of the story. */
+void wo__read_phase(struct wo_job *job, const struct wo_event *failure);
 
 /* Fills step, unit and phase of the story from the lines before the failure (NULL: no failure). */
 void wo__read_progress(struct wo_job *job, const struct wo_event *failure);

@@ -1,4 +1,4 @@
-/* Which memory failures a program survived, and which exceptions are only echoes of another failure. */
+/* Which failures a program survived. */
 #include "analyzer/story/story_internal.h"
 
 #include <stdlib.h>
@@ -11,43 +11,8 @@
 /* The job must go on by this number of steps after a failure. Ranks that have not noticed it often print one more step. */
 #define PROGRESS_STEPS 2
 
-/* Exceptions that report the end of another process. */
-static const char *const echo_exceptions[] = {
-    "SignalException",  "ChildFailedError",   "ProcessExitedException", "ProcessRaisedException", "RayTaskError",
-    "EngineDeadError",  "CalledProcessError", "BrokenPipeError",        "ConnectionResetError",   "ConnectionRefusedError",
-    "DistStoreError",   "ActorDiedError",     "RayActorError",          "WorkerCrashedError",     "SystemExit",
-    "DistNetworkError", "EOFError",           "AsyncEngineDeadError",
-};
-
-/* Parts of messages that report the end of a peer, a child or a server. Their exceptions are RuntimeError and others with many
- * meanings. */
-static const char *const echo_messages[] = {
-    "Connection closed by peer",
-    "Connection reset by peer",
-    "Broken pipe",
-    "closed by remote peer",
-    "exited unexpectedly",
-    "Engine core initialization failed",
-    "See root cause above",
-    "Rank 0 is not ready",
-    "remote process exited",
-    "ncclRemoteError",
-    "unhandled system error",
-    "Socket Timeout",
-    "got signal:",
-    "terminated with the following error",
-};
-
-/* A process that cannot open its own port fails by itself, although the exception is the one for lost peers. */
-static bool is_port_taken(struct wo_view message) {
-  return wo_view_has(message, "failed to listen") || wo_view_has(message, "EADDRINUSE");
-}
-
-bool wo_story_is_echo(const struct wo_event *traceback) {
-  if (is_port_taken(wo_event_text(traceback, WO_FIELD_MESSAGE))) return false;
-  return WO_VIEW_ANY(wo_event_text(traceback, WO_FIELD_EXCEPTION), wo_view_has, echo_exceptions) ||
-         WO_VIEW_ANY(wo_event_text(traceback, WO_FIELD_MESSAGE), wo_view_has, echo_messages);
-}
+/* Bytes at the start of a line in which a label with the number of its process may be. */
+#define LABEL_BYTES 80
 
 bool wo_story_is_memory(const struct wo_event *event) {
   const enum wo_class class = wo_kind_class(event->kind);
@@ -59,14 +24,18 @@ bool wo_story_is_memory(const struct wo_event *event) {
 /* Properties of an event that decide whether a failure before it was survived. */
 enum aspect {
   RECOVERED,   /* the program says that it goes on */
-  SUCCEEDED,   /* a good end */
+  SUCCEEDED,   /* a good end of the work */
+  SAID_GOOD,   /* a good end of anything, also of the script around */
   ENDED_BADLY, /* a bad one */
   EXITED_ITSELF,
-  WAS_ENDED, /* a task by srun, since another one had ended */
-  RAN_OUT,   /* of memory, again */
+  EXITED_BADLY, /* a process or the launcher reports an exit that is not good */
+  WAS_ENDED,    /* a task by srun, since another one had ended */
+  RAN_OUT,      /* of memory, again */
   FAILED_OTHERWISE,
   ENDED_UNNAMED, /* by a traceback that does not show its own reason: an echo, or cut off */
-  PROGRESSED     /* around a failure: the place is the event's id, the rank that failure's */
+  STEPPED,       /* a step was done */
+  PROGRESSED,    /* around a failure: the place is the event's id, the rank that failure's */
+  LIVED          /* the same: its program went on writing */
 };
 
 /* One aspect of one event. Only within one run of one file is a later line later: the order of the files on the command line is
@@ -77,9 +46,10 @@ struct mark {
   enum aspect aspect;
   int32_t rank; /* ANY_RANK: a second mark, for questions about all ranks */
   uint64_t place;
+  wo_event_id event;
 };
 
-enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 4 };
+enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 6 };
 
 /* The end of the log cut the traceback before its exception. */
 static bool is_cut(const struct wo_event *traceback) {
@@ -106,29 +76,49 @@ static int compare_marks(const void *a, const void *b) {
 
 static void add(struct marks *marks, const struct wo_job *job, const struct wo_event *event, enum aspect aspect, int32_t rank) {
   const int32_t run = job->story.run_of[event->id];
-  marks->items[marks->count++] = (struct mark){event->span.file, run, aspect, rank, event->span.line};
+  marks->items[marks->count++] = (struct mark){event->span.file, run, aspect, rank, event->span.line, event->id};
 }
 
-/* A traceback about memory is another report of the same failure. */
+/* Whether an exception is another report of memory that ran out. Libraries that could not get their handles or work space for it
+ * say only that they failed. */
+static bool is_about_memory(const struct wo_event *traceback) {
+  static const char *const words[] = {"launch failed", "CUBLAS_STATUS", "CUDNN_STATUS", "cuDNN failed",
+                                      "tensor is not initialized"};
+  const struct wo_view message = wo_event_text(traceback, WO_FIELD_MESSAGE);
+  return wo_view_has_nocase(message, "out of memory") || WO_VIEW_ANY(message, wo_view_has, words) ||
+         wo_view_has(wo_event_text(traceback, WO_FIELD_EXCEPTION), "OutOfMemory");
+}
+
 static bool fails_otherwise(const struct wo_event *event) {
   if (wo_event_field(event, WO_FIELD_IS_BARE)) return false;
   return event->kind == WO_KIND_TRACEBACK && !is_cut(event) && !wo_story_is_echo(event) &&
-         wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 &&
-         !wo_view_has_nocase(wo_event_text(event, WO_FIELD_MESSAGE), "out of memory") &&
-         !wo_view_has(wo_event_text(event, WO_FIELD_EXCEPTION), "OutOfMemory");
+         wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 && !is_about_memory(event);
+}
+
+/* Whether a word of success is about the work of the program. "Done", and the end of a job or a script, are said by shells too,
+ * whatever had become of the program. */
+static bool is_of_work(const struct wo_event *success) {
+  static const char *const words[] = {"train",  "evaluat", "infer",  "generat", "tun",    "epoch",   "model", "checkpoint",
+                                      "saved",  "wrote",   "writt",  "export",  "result", "accura",  "loss",  "score",
+                                      "metric", "runtime", "sample", "100%",    "sweep",  "process", "f1",    "correct"};
+  return WO_VIEW_ANY(success->match, wo_view_has_nocase, words);
 }
 
 /* At most MARKS_PER_EVENT. */
 static void add_event(struct marks *marks, const struct wo_job *job, const struct wo_event *event) {
+  static const char *const ends[] = {"Killed", "Terminated"};
   const enum wo_class class = wo_kind_class(event->kind);
   if (event->is_quoted) return;
   if (event->kind == WO_KIND_RECOVERY) add(marks, job, event, RECOVERED, ANY_RANK);
-  if (event->kind == WO_KIND_SUCCESS) add(marks, job, event, SUCCEEDED, ANY_RANK);
+  if (event->kind == WO_KIND_SUCCESS && is_of_work(event)) add(marks, job, event, SUCCEEDED, ANY_RANK);
+  if (event->kind == WO_KIND_SUCCESS) add(marks, job, event, SAID_GOOD, ANY_RANK);
+  if (event->kind == WO_KIND_PROGRESS) add(marks, job, event, STEPPED, ANY_RANK);
   if (class == WO_CLASS_EXIT || class == WO_CLASS_ENDING || event->kind == WO_KIND_ELASTIC)
     add(marks, job, event, ENDED_BADLY, ANY_RANK);
+  if (class == WO_CLASS_EXIT || event->kind == WO_KIND_ELASTIC) add(marks, job, event, EXITED_BADLY, ANY_RANK);
   if (event->kind == WO_KIND_TASK_EXIT) {
     if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) > 0) add(marks, job, event, EXITED_ITSELF, ANY_RANK);
-    if (wo_event_text(event, WO_FIELD_SIGNAL).len > 0) add(marks, job, event, WAS_ENDED, ANY_RANK);
+    if (WO_VIEW_ANY(wo_event_text(event, WO_FIELD_SIGNAL), wo_view_is, ends)) add(marks, job, event, WAS_ENDED, ANY_RANK);
   }
   if (event->kind == WO_KIND_TRACEBACK && (is_cut(event) || wo_story_is_echo(event)))
     add(marks, job, event, ENDED_UNNAMED, ANY_RANK);
@@ -143,9 +133,10 @@ static enum wo_status make_marks(const struct wo_job *job, struct marks *marks) 
   if (!marks->items) return WO_E_NOMEM;
   wo_each_event (event, &job->events) {
     add_event(marks, job, event);
-    if (event->kind != WO_KIND_PROGRESS || event->of == WO_EVENT_NONE) continue;
+    const bool is_life = event->kind == WO_KIND_LIFE;
+    if ((event->kind != WO_KIND_PROGRESS && !is_life) || event->of == WO_EVENT_NONE) continue;
     if (job->story.run_of[event->id] != job->story.run_of[event->of]) continue;
-    marks->items[marks->count++] = (struct mark){0, 0, PROGRESSED, event->of, (uint64_t)event->id};
+    marks->items[marks->count++] = (struct mark){0, 0, is_life ? LIVED : PROGRESSED, event->of, (uint64_t)event->id, event->id};
   }
   qsort(marks->items, marks->count, sizeof *marks->items, compare_marks);
   return WO_OK;
@@ -158,16 +149,20 @@ static size_t find_mark(const struct marks *marks, const struct mark *wanted) {
   return low;
 }
 
+/* Whether both marks are of one sort, in one run. */
+static bool is_alike(const struct mark *a, const struct mark *b) {
+  return a->file == b->file && a->run == b->run && a->aspect == b->aspect && a->rank == b->rank;
+}
+
 /* The line of the next such event of the failure's run, or 0. */
 static uint64_t next_line(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure, enum aspect aspect,
                           int32_t rank) {
   const int32_t run = job->story.run_of[failure->id];
-  const struct mark wanted = {failure->span.file, run, aspect, rank, failure->span.line + 1};
+  const struct mark wanted = {failure->span.file, run, aspect, rank, failure->span.line + 1, 0};
   const size_t at = find_mark(marks, &wanted);
   if (at == marks->count) return 0;
   const struct mark *const next = &marks->items[at];
-  const bool is_same = next->file == wanted.file && next->run == run && next->aspect == aspect && next->rank == rank;
-  return is_same ? next->place : 0;
+  return is_alike(next, &wanted) ? next->place : 0;
 }
 
 /* Whether such an event follows by the failure's rank. Lines without a rank may be from any. */
@@ -182,7 +177,7 @@ static bool follows(const struct marks *marks, const struct wo_job *job, const s
 static bool steps_went_on(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
   double before = -1;
   double total = -1;
-  const struct mark first = {0, 0, PROGRESSED, failure->id, 0};
+  const struct mark first = {0, 0, PROGRESSED, failure->id, 0, 0};
   for (size_t i = find_mark(marks, &first); i < marks->count; i++) {
     const struct mark *const mark = &marks->items[i];
     if (mark->aspect != PROGRESSED || mark->rank != failure->id || mark->file != 0 || mark->run != 0) break;
@@ -197,6 +192,39 @@ static bool steps_went_on(const struct marks *marks, const struct wo_job *job, c
     }
   }
   return false;
+}
+
+static double step_of(const struct wo_event *progress) {
+  return wo_event_number(progress, WO_FIELD_STEP, -1);
+}
+
+static bool count_alike(const struct wo_event *a, const struct wo_event *b) {
+  return wo_view_equal(wo_event_text(a, WO_FIELD_NAME), wo_event_text(b, WO_FIELD_NAME)) &&
+         wo_event_number(a, WO_FIELD_STEP_TOTAL, -1) == wo_event_number(b, WO_FIELD_STEP_TOTAL, -1);
+}
+
+/* Compares the last step that is known before the failure with the last one of its run: only the first failures of a log have
+ * their surroundings looked at. */
+static bool steps_reached_further(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  const int32_t run = job->story.run_of[failure->id];
+  const struct mark after = {failure->span.file, run, STEPPED, ANY_RANK, failure->span.line + 1, 0};
+  const struct mark end = {failure->span.file, run, STEPPED, ANY_RANK, UINT64_MAX, 0};
+  const size_t at = find_mark(marks, &after), last = find_mark(marks, &end);
+  if (at == 0 || last <= at || !is_alike(&marks->items[at - 1], &after)) return false;
+  const struct wo_event *const before = &job->events.items[marks->items[at - 1].event];
+  const struct wo_event *const reached = &job->events.items[marks->items[last - 1].event];
+  return step_of(before) >= 0 && count_alike(before, reached) && step_of(reached) >= step_of(before) + PROGRESS_STEPS;
+}
+
+/* Whether several steps are known after the failure, and none before it: it is from the start of the program. */
+static bool has_steps_after(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  const int32_t run = job->story.run_of[failure->id];
+  const struct mark after = {failure->span.file, run, STEPPED, ANY_RANK, failure->span.line + 1, 0};
+  const struct mark end = {failure->span.file, run, STEPPED, ANY_RANK, UINT64_MAX, 0};
+  const size_t at = find_mark(marks, &after), last = find_mark(marks, &end);
+  if (last <= at || (at > 0 && is_alike(&marks->items[at - 1], &after))) return false;
+  const struct wo_event *const first = &job->events.items[marks->items[at].event];
+  return step_of(&job->events.items[marks->items[last - 1].event]) >= step_of(first) + PROGRESS_STEPS;
 }
 
 /* Whether srun ended the other tasks because one had ended by itself. Without ranks, steps after the failure may come from those
@@ -216,25 +244,110 @@ static bool has_died_recovering(const struct marks *marks, const struct wo_job *
   return other == 0 && again == 0 && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) == 0;
 }
 
+/* Whether the process that failed went on by itself: its label has its number, and steps follow under the same label. */
+static bool is_process_alive(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  if (!wo_view_has(wo_view_sub(failure->text, 0, LABEL_BYTES), "pid=")) return false;
+  const struct mark first = {0, 0, PROGRESSED, failure->id, 0, 0};
+  for (size_t i = find_mark(marks, &first); i < marks->count; i++) {
+    const struct mark *const mark = &marks->items[i];
+    if (mark->aspect != PROGRESSED || mark->rank != failure->id || mark->file != 0 || mark->run != 0) return false;
+    if (job->events.items[mark->place].span.line > failure->span.line) return true;
+  }
+  return false;
+}
+
 /* A message of recovery decides if the program lived on. Without one the job must have gone on: to a good end without a bad one,
  * to further steps, or to an exception that has nothing to do with memory and shows that the program was still running its own
  * code. */
-static bool is_survived(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+static bool is_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
   if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);
   const bool has_bad_end = next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
+  if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
+  if (wo__is_uncaught(job, failure)) return is_process_alive(marks, job, failure);
   if (!has_bad_end && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0) return true;
-  return (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) ||
-         (follows(marks, job, failure, FAILED_OTHERWISE) && !follows(marks, job, failure, RAN_OUT));
+  return follows(marks, job, failure, FAILED_OTHERWISE) && !follows(marks, job, failure, RAN_OUT);
+}
+
+/* The line at which the program is known to have gone on, or 0. */
+static uint64_t line_of_life(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  const struct mark wanted = {0, 0, LIVED, failure->id, 0, 0};
+  const size_t at = find_mark(marks, &wanted);
+  if (at == marks->count || marks->items[at].aspect != LIVED || marks->items[at].rank != failure->id) return 0;
+  return job->events.items[marks->items[at].place].span.line;
+}
+
+/* Whether the program worked on after an exception that it caught: it answers requests or keeps a log, and a bad exit, if there
+ * is one, has a failure of its own. */
+static bool has_worked_on(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  const uint64_t life = line_of_life(marks, job, failure);
+  if (life == 0) return false;
+  const uint64_t exit = next_line(marks, job, failure, EXITED_BADLY, ANY_RANK);
+  const uint64_t other = next_line(marks, job, failure, FAILED_OTHERWISE, ANY_RANK);
+  return exit == 0 || other > life || next_line(marks, job, failure, RAN_OUT, ANY_RANK) > life;
+}
+
+/* The next exception of the same rank that is one of its own, no part of a chain; NULL without one. */
+static const struct wo_event *next_failure(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  const int32_t run = job->story.run_of[failure->id];
+  const struct mark wanted = {failure->span.file, run, FAILED_OTHERWISE, failure->rank, failure->span.line + 1, 0};
+  const size_t at = find_mark(marks, &wanted);
+  return at < marks->count && is_alike(&marks->items[at], &wanted) ? &job->events.items[marks->items[at].event] : NULL;
+}
+
+static bool is_same_exception(const struct wo_event *a, const struct wo_event *b) {
+  return wo_view_equal(wo_event_text(a, WO_FIELD_MESSAGE), wo_event_text(b, WO_FIELD_MESSAGE)) &&
+         wo_view_equal(wo_event_text(a, WO_FIELD_EXCEPTION), wo_event_text(b, WO_FIELD_EXCEPTION));
+}
+
+/* Whether a process that had caught this exception died of another one: it was alive in between. One that is raised again is the
+ * same. Without ranks, several processes may be writing. */
+static bool has_died_later(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
+  const struct wo_event *const next = next_failure(marks, job, failure);
+  if (!next || wo_event_field(failure, WO_FIELD_IS_BARE) || is_same_exception(failure, next)) return false;
+  const bool is_one = failure->rank != WO_RANK_UNKNOWN || next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK) == 0;
+  return is_one && wo__is_uncaught(job, next) && !wo__is_started_apart(failure);
+}
+
+/* A failure other than of memory. An exception that nothing caught ended its process: what a script says later, and lines of
+ * others, prove nothing. */
+static bool is_error_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
+  const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
+  if (is_process_alive(marks, job, failure)) return true;
+  if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
+  if (failure->kind == WO_KIND_TRACEBACK && wo__is_import(failure) && has_steps_after(marks, job, failure)) return true;
+  if (failure->kind != WO_KIND_TRACEBACK || wo__is_uncaught(job, failure)) return false;
+  if (steps_reached_further(marks, job, failure) || has_died_later(marks, job, failure)) return true;
+  if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);
+  if (next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) == 0 && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0)
+    return true;
+  return has_worked_on(marks, job, failure);
+}
+
+/* Peers and children also go at a good end. What a launcher does with its processes says so little that any word of success
+ * weighs more. */
+static bool is_end_good(const struct marks *marks, const struct wo_job *job, const struct wo_event *consequence) {
+  const enum aspect good = wo__is_reaction(consequence) ? SAID_GOOD : SUCCEEDED;
+  struct wo_event start = *consequence;
+  start.span.line = 0;
+  return next_line(marks, job, &start, good, ANY_RANK) > 0 || steps_went_on(marks, job, consequence);
 }
 
 enum wo_status wo__survivors_find(struct wo_job *job, bool *is_open) {
   struct marks marks = {0};
   if (make_marks(job, &marks) != WO_OK) return WO_E_NOMEM;
   wo_each_event (event, &job->events) {
-    if (!is_open[event->id] || !wo_story_is_memory(event) || !is_survived(&marks, job, event)) continue;
-    job->story.roles[event->id] = WO_ROLE_RECOVERED;
-    is_open[event->id] = false;
+    const enum wo_class class = wo_kind_class(event->kind);
+    if (!is_open[event->id]) continue;
+    if (wo__is_consequence(event)) {
+      is_open[event->id] = !is_end_good(&marks, job, event);
+    } else if (wo_story_is_memory(event) && is_survived(&marks, job, event)) {
+      job->story.roles[event->id] = WO_ROLE_RECOVERED;
+      is_open[event->id] = false;
+    } else if (class == WO_CLASS_PROGRAM && is_error_survived(&marks, job, event)) {
+      job->story.roles[event->id] = WO_ROLE_SURVIVED;
+      is_open[event->id] = false;
+    }
   }
   free(marks.items);
   return WO_OK;

@@ -222,11 +222,12 @@ static void compact(struct wo_scan *scan) {
   scan->buf_offset += keep;
 }
 
-/* Collects the patterns of a place, behind those that were collected before. */
-static struct wo_places collect_places(struct wo_scan *scan, enum wo_where where, size_t *used) {
+/* Collects the patterns of a place, behind those that were collected before: those for words of a stage, or the others. */
+static struct wo_places collect_places(struct wo_scan *scan, enum wo_where where, bool is_stage, size_t *used) {
   struct wo_places places = {.items = scan->by_place + *used};
   for (size_t i = 0; i < wo_pattern_count(scan->set); i++) {
-    if (wo_pattern_at(scan->set, i)->where == where) scan->by_place[*used + places.count++] = i;
+    const struct wo_pattern *const pattern = wo_pattern_at(scan->set, i);
+    if (pattern->where == where && (pattern->kind == WO_KIND_STAGE) == is_stage) scan->by_place[*used + places.count++] = i;
   }
   *used += places.count;
   return places;
@@ -330,9 +331,10 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *
     return WO_E_NOMEM;
   }
   size_t used = 0;
-  scan->before = collect_places(scan, WO_WHERE_BEFORE, &used);
-  scan->tail = collect_places(scan, WO_WHERE_TAIL, &used);
-  scan->head = collect_places(scan, WO_WHERE_HEAD, &used);
+  scan->before = collect_places(scan, WO_WHERE_BEFORE, false, &used);
+  scan->stages = collect_places(scan, WO_WHERE_BEFORE, true, &used);
+  scan->tail = collect_places(scan, WO_WHERE_TAIL, false, &used);
+  scan->head = collect_places(scan, WO_WHERE_HEAD, false, &used);
   *ret_scan = scan;
   return WO_OK;
 }

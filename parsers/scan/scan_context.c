@@ -1,139 +1,78 @@
-/* The lines around a failure: how far the job had come before it, whether it went on after it, and what the last lines say. */
+/* The lines around a failure: how far the job had come before it, and whether it went on after it. */
 #include <assert.h>
 #include <string.h>
 
 #include "parsers/base/clean.h"
+#include "parsers/scan/candidate.h"
 #include "parsers/scan/scan_internal.h"
 
-/* Lines after a memory failure that are looked at for progress. */
+/* Lines after a failure that are looked at for progress. */
 #define AFTERMATH_LINES 400
 
-/* Lines at the end of the input that are looked at for words of success. */
-#define TAIL_LINES 40
+/* Lines before a failure that are looked at for progress and for the words of a stage. */
+#define BEFORE_LINES 200
 
-/* Adds the event of a BEFORE or TAIL pattern that matches; used as a match callback. */
-struct around_context {
-  struct wo_scan *scan;
-  const struct wo_line *line;
-  wo_event_id of;
-  bool is_found;
-};
-
-static bool on_around(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
-  struct around_context *c = context;
-  struct wo_event *const event = wo__scan_add_match(c->scan, c->line, pattern, match);
-  if (event) event->of = c->of;
-  c->is_found = true;
-  return false;
+/* Tries patterns in order on one line until one matches, and adds its event. */
+static bool match_first(struct wo_scan *scan, struct wo_places places, struct wo_candidate *candidate, wo_event_id of) {
+  const size_t pattern = wo__candidate_match(scan, places, WO_MARK_NONE, candidate, NULL);
+  if (pattern != WO_NOT_FOUND) wo__candidate_add(scan, pattern, candidate, of);
+  return pattern != WO_NOT_FOUND;
 }
 
-/* Which pairs of bytes are in a text, by their hash: most literals are ruled out by one of theirs. */
-enum { PAIR_HASHES = 512 };
-struct byte_pairs {
-  bool is_there[PAIR_HASHES];
-};
-
-static size_t hash_pair(const char *at) {
-  return ((unsigned char)at[0] * 7u + (unsigned char)at[1]) % PAIR_HASHES;
-}
-
-static struct byte_pairs pairs_of(struct wo_view text) {
-  struct byte_pairs pairs = {{false}};
-  for (size_t i = 0; i + 1 < text.len; i++) pairs.is_there[hash_pair(text.ptr + i)] = true;
-  return pairs;
-}
-
-/* False only when the literal cannot be in the text: its first or its last two bytes are not in it. */
-static bool may_hold(const struct byte_pairs *pairs, struct wo_view literal) {
-  if (literal.len < 2) return true;
-  return pairs->is_there[hash_pair(literal.ptr)] && pairs->is_there[hash_pair(literal.ptr + literal.len - 2)];
-}
-
-/* A line that is looked at for progress or success. It is cleaned when a literal is in it: most hold none. */
-struct candidate {
-  struct wo_view raw;
-  uint64_t number;
-  uint64_t offset;
-  const struct wo_line *line; /* NULL: not made yet */
-  struct wo_line made;
-  struct byte_pairs pairs;
-};
-
-/* The candidate of a line that was read for other reasons. */
-static struct candidate candidate_of(const struct wo_line *line) {
-  return (struct candidate){.raw = line->raw, .line = line, .pairs = pairs_of(line->raw)};
-}
-
-/* The end of a line. Cleaning repairs a cut in the middle of a character. */
-static struct candidate candidate_at(struct wo_view raw, uint64_t number, uint64_t offset) {
-  const size_t skip = raw.len > WO_SCAN_AROUND_BYTES ? raw.len - WO_SCAN_AROUND_BYTES : 0;
-  const struct wo_view end = wo_view_skip(raw, skip);
-  return (struct candidate){.raw = end, .number = number, .offset = offset + skip, .pairs = pairs_of(end)};
-}
-
-static const struct wo_line *line_of(struct wo_scan *scan, struct candidate *candidate) {
-  if (candidate->line == NULL) {
-    wo_scan_make_line(scan, candidate->raw, candidate->number, candidate->offset, &candidate->made);
-    candidate->line = &candidate->made;
-  }
-  return candidate->line;
-}
-
-/* Whether one of the pattern's literals is in the line; true without literals. These patterns are few and their lines are
- * few, so their literals may be short and need no prefilter. */
-static bool has_literal(const struct wo_pattern *pattern, const struct candidate *candidate) {
-  for (size_t i = 0; i < pattern->literal_count; i++) {
-    const struct wo_view literal = pattern->literals[i];
-    if (may_hold(&candidate->pairs, literal) && wo_view_find(candidate->raw, literal, 0) != WO_NOT_FOUND) return true;
-  }
-  return pattern->literal_count == 0;
-}
-
-/* Tries patterns in order on one line until one matches. */
-static bool match_first(struct wo_scan *scan, struct wo_places places, struct candidate *candidate, wo_event_id of) {
-  struct around_context context = {.scan = scan, .of = of};
-  wo_pattern_begin_line(scan->set, candidate->raw.len);
-  for (size_t i = 0; i < places.count && !context.is_found; i++) {
-    const struct wo_pattern *const pattern = wo_pattern_at(scan->set, places.items[i]);
-    if (!has_literal(pattern, candidate)) continue;
-    context.line = line_of(scan, candidate);
-    wo_pattern_match(scan->set, places.items[i], context.line->full, on_around, &context);
-    wo__scan_note_limits(scan, pattern, context.line->number);
-  }
-  return context.is_found;
+/* Looks at a line before a failure; true for progress. The program went on after a stage that is farther away, so the walk ends
+ * with that. */
+static bool look_at(struct wo_scan *scan, struct wo_candidate *candidate, wo_event_id failure, bool *has_stage) {
+  if (!*has_stage) *has_stage = match_first(scan, scan->stages, candidate, failure);
+  return match_first(scan, scan->before, candidate, failure);
 }
 
 /* The scanner's own buffer for clean text still holds the failing line, so the walk has a buffer of its own. */
-static void find_progress_before(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
+static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
   struct wo_backwards walk = wo__scan_walk_back(scan, scan->line_start, line->number);
   struct wo_view raw;
   uint64_t offset = 0;
+  bool has_stage = false;
   /* The failing line itself may carry the bar that the message was glued to. */
   const bool is_own = wo_event_get(scan->store, failure)->span.line == line->number;
-  struct candidate own = candidate_of(line);
-  if (is_own && match_first(scan, scan->before, &own, failure)) return;
+  struct wo_candidate own = wo__candidate_of(line);
+  if (is_own && look_at(scan, &own, failure, &has_stage)) return;
   char *const clean = scan->clean;
   char buf[WO_SCAN_AROUND_BYTES];
   scan->clean = buf;
-  for (int lines = 0; lines < 200 && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
-    struct candidate before = candidate_at(raw, walk.number, offset);
-    if (match_first(scan, scan->before, &before, failure)) break;
+  for (int lines = 0; lines < BEFORE_LINES && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
+    struct wo_candidate before = wo__candidate_at(raw, walk.number, offset);
+    if (look_at(scan, &before, failure, &has_stage)) break;
   }
   scan->clean = clean;
 }
 
-/* Watches for progress after a failure. */
+/* Lines of life that show that a program went on. */
+#define LIFE_LINES 5
+
+/* Watches for progress after a failure, and for other signs that the program lives. */
 struct aftermath {
   int found; /* lines of progress */
+  int alive; /* lines of life */
   wo_event_id failure;
 };
+
+/* The last of so many lines is the evidence. */
+static void count_life(struct wo_open *open) {
+  struct aftermath *const own = open->state;
+  const struct wo_event *const failure = wo_event_get(open->store, own->failure);
+  if (own->alive == LIFE_LINES || !failure || !wo__scan_is_life(open->line, failure->stamp)) return;
+  if (++own->alive < LIFE_LINES) return;
+  struct wo_event *const life = wo_open_add(open, WO_KIND_LIFE, open->line->text);
+  if (life) life->of = own->failure;
+}
 
 static enum wo_more feed_aftermath(struct wo_open *open) {
   struct aftermath *const own = open->state;
   struct wo_scan *const scan = open->scan;
   if (open->lines > AFTERMATH_LINES) return WO_MORE_NO_UNREAD;
+  count_life(open);
   if (own->found < 3) {
-    struct candidate candidate = candidate_of(open->line);
+    struct wo_candidate candidate = wo__candidate_of(open->line);
     own->found += match_first(scan, scan->before, &candidate, own->failure);
   }
   return WO_MORE_YES;
@@ -142,19 +81,13 @@ static enum wo_more feed_aftermath(struct wo_open *open) {
 const struct wo_format wo__format_aftermath = {
     .name = "aftermath", .state_bytes = sizeof(struct aftermath), .feed = feed_aftermath};
 
-static bool is_memory(const struct wo_event *event) {
-  const enum wo_class class = wo_kind_class(event->kind);
-  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
-}
-
-/* Progress after a failure shows whether the job survived it. Only memory failures need this: an exception that was caught leaves
- * no other trace. */
+/* Progress after a failure shows whether the job survived it. Exceptions leave room for the memory failures among them. */
 static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
   if (scan->context_count >= WO_SCAN_CONTEXT_MAX || scan->before.count == 0) return;
   scan->context_count++;
-  find_progress_before(scan, line, failure);
-  const struct wo_event *event = wo_event_get(scan->store, failure);
-  if (!is_memory(event) || scan->is_at_end) return;
+  look_before(scan, line, failure);
+  const bool is_memory = wo_event_get(scan->store, failure)->kind != WO_KIND_TRACEBACK;
+  if (scan->is_at_end || (!is_memory && scan->open_count >= WO_LIMIT_OPEN_READERS / 2)) return;
   const struct wo_open *const open = wo__scan_open(scan, &wo__format_aftermath, NULL, line);
   ((struct aftermath *)open->state)->failure = failure;
 }
@@ -164,21 +97,6 @@ static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_eve
 void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line) {
   for (size_t i = 0; i < scan->pending_count; i++) look_around(scan, line, scan->pending[i]);
   scan->pending_count = 0;
-}
-
-/* Words of success count at the end of the input only; "done" further up is the end of some stage. The last progress beside them
- * distinguishes a job that was stopped half-way from one that finished. */
-void wo__scan_tail(struct wo_scan *scan) {
-  struct wo_backwards walk = wo__scan_walk_back(scan, scan->buf_len, scan->line_number);
-  struct wo_view raw = {0};
-  uint64_t offset = 0;
-  bool has_success = false;
-  bool has_progress = false;
-  for (int lines = 0; lines < TAIL_LINES && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
-    struct candidate line = candidate_at(raw, walk.number, offset);
-    if (!has_success) has_success = match_first(scan, scan->tail, &line, WO_EVENT_NONE);
-    if (!has_progress) has_progress = match_first(scan, scan->before, &line, WO_EVENT_NONE);
-  }
 }
 
 /* FNV-1a; settings are few and short. */

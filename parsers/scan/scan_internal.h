@@ -99,13 +99,14 @@ struct wo_scan {
   bool is_in_long_line; /* that line has been counted */
   bool has_nul;
   bool is_at_end;
+  bool is_mail; /* the input begins with a quoted line: its quotes are the log */
 
   char *clean;      /* cleaned text of the line being read, WO_LIMIT_LINE_BYTES */
   uint64_t *owners; /* pattern bits of the line being read */
   size_t owner_words;
   bool is_about_memory; /* a pattern, or a message that goes on, found something about memory in the line being read */
   size_t *by_place; /* indices of patterns, those of one place after those of another */
-  struct wo_places before, tail, head;
+  struct wo_places before, stages, tail, head;
 
   struct wo_open open[WO_LIMIT_OPEN_READERS];
   size_t open_count;
@@ -224,6 +225,9 @@ static inline void wo__scan_watch_for_opening(struct wo_scan *scan) {
   scan->opening.watched = scan->opening.count > 1 ? WO_SCAN_WATCHED_LINES : 0;
   scan->opening.found = 0;
 }
+
+/* Whether only a program that lives on writes this line after a failure at that time. */
+bool wo__scan_is_life(const struct wo_line *line, struct wo_stamp since);
 
 /* The reader that watches for progress after a failure. */
 extern const struct wo_format wo__format_aftermath;

@@ -230,7 +230,21 @@ static bool is_proposed(const struct wo_pack *pack, struct wo_view fix) {
       if (wo_view_equal(pack->causes[i].fixes[j], fix)) return true;
     }
   }
+  for (size_t i = 0; i < pack->fix_count; i++) {
+    for (size_t j = 0; j < pack->fixes[i].stand_in_count; j++) {
+      if (wo_view_equal(pack->fixes[i].stand_ins[j], fix)) return true;
+    }
+  }
   return false;
+}
+
+/* Advice to a program for which it is not meant does harm, so each of ours says for which it is. A stand-in is only looked at
+ * where the fix itself is not meant for the program. */
+static void check_programs(const struct wo_lint_rule *rule, const struct wo_fix *fix) {
+  if (fix->for_programs == 0 && !fix->place.is_user) wo__lint_complain(rule, WO_E_SYNTAX, "'for_programs' is missing or empty");
+  for (size_t i = 0; i < fix->stand_in_count; i++) wo__lint_link(rule, WO_SORT_FIX, fix->stand_ins[i], "unknown fix");
+  if (fix->stand_in_count > 0 && (fix->for_programs == 0 || fix->for_programs == WO_PROGRAM_ANY))
+    wo__lint_complain(rule, WO_E_SYNTAX, "'stand_ins' of a fix that is meant for any program are never tried");
 }
 
 /* One item of replays_as: an option of `whyoom replay` without its dashes, and its value, which may hold expressions. */
@@ -284,6 +298,7 @@ static void check_fix(struct wo_lint *lint, const struct wo_fix *fix) {
   for (size_t i = 0; i < fix->change_count; i++) wo__lint_link(&rule, WO_SORT_KNOB, fix->changes[i].knob, "unknown knob");
   if (fix->already != NULL && fix->already_say == NULL) wo__lint_complain(&rule, WO_E_SYNTAX, "'already' without 'already_say'");
   if (!is_proposed(lint->pack, fix->id)) wo__lint_complain(&rule, WO_E_SYNTAX, "no cause proposes it");
+  check_programs(&rule, fix);
   check_replay(&rule, fix);
   wo__lint_fix_logic(&rule, fix);
 }
@@ -301,6 +316,52 @@ static void check_model(struct wo_lint *lint, const struct wo_model_shape *shape
   }
 }
 
+/* ---- signs ------------------------------------------------------------------------------------------------------------- */
+
+static bool is_pattern(const struct wo_pack *pack, struct wo_view id) {
+  for (size_t i = 0; i < pack->pattern_count; i++) {
+    if (wo_view_equal(pack->patterns[i].id, id)) return true;
+  }
+  return false;
+}
+
+/* Names that match nothing would be silent for ever. */
+static void check_sign(struct wo_lint *lint, const struct wo_sign *sign) {
+  static const char *const platforms[] = {"linux", "windows", "wsl", "macos"};
+  static const char *const vendors[] = {"nvidia", "amd", "intel", "apple", "huawei"};
+  const struct wo_lint_rule rule = {lint, sign->place, WO_SORT_SIGN, sign->id};
+  check_id(&rule);
+  if (sign->kind == WO_PROGRAM_UNKNOWN && sign->name.len + sign->platform.len + sign->vendor.len == 0)
+    wo__lint_complain(&rule, WO_E_SYNTAX, "shows nothing: 'kind', 'name', 'platform' and 'vendor' are missing");
+  if (sign->frame_count + sign->file_count + sign->script_count + sign->pattern_count + sign->knob_count + sign->progress_count +
+          sign->kind_count == 0)
+    wo__lint_complain(&rule, WO_E_SYNTAX, "is shown by nothing: no list of texts");
+  if (sign->platform.len > 0 && !WO_VIEW_ANY(sign->platform, wo_view_is, platforms))
+    wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown platform '%.*s'", WO_SHOWN(sign->platform));
+  if (sign->vendor.len > 0 && !WO_VIEW_ANY(sign->vendor, wo_view_is, vendors))
+    wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown vendor '%.*s'", WO_SHOWN(sign->vendor));
+  for (size_t i = 0; i < sign->pattern_count; i++) {
+    if (!is_pattern(lint->pack, sign->patterns[i]))
+      wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown pattern '%.*s'", WO_SHOWN(sign->patterns[i]));
+  }
+  for (size_t i = 0; i < sign->knob_count; i++) wo__lint_link(&rule, WO_SORT_KNOB, sign->knobs[i], "unknown knob");
+  for (size_t i = 0; i < sign->kind_count; i++) {
+    if (wo_kind_find(sign->kinds[i]) == WO_KIND_UNKNOWN)
+      wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown kind of evidence '%.*s'", WO_SHOWN(sign->kinds[i]));
+  }
+}
+
+/* A misspelled kind would be one that no failure has. */
+static void check_phase(const struct wo_lint_rule *rule, const struct wo_phase_hint *hint) {
+  const size_t count = hint->any_of_count + hint->function_count + hint->word_count + hint->said_count + hint->kind_count;
+  if (count == 0) wo__lint_complain(rule, WO_E_SYNTAX, "'any_of' is missing or empty");
+  for (size_t i = 0; i < hint->kind_count; i++) {
+    if (wo_kind_find(hint->kinds[i]) == WO_KIND_UNKNOWN) {
+      wo__lint_complain(rule, WO_E_UNKNOWN, "unknown kind '%.*s'", WO_SHOWN(hint->kinds[i]));
+    }
+  }
+}
+
 /* ---- the whole -------------------------------------------------------------------------------------------------------- */
 
 /* Knobs and definitions must have a meaning: without it a name is only another spelling. Their expressions and spellings were
@@ -312,6 +373,7 @@ static void check_others(struct wo_lint *lint) {
                pack->knobs[i].means);
   }
   for (size_t i = 0; i < pack->model_count; i++) check_model(lint, &pack->models[i]);
+  for (size_t i = 0; i < pack->sign_count; i++) check_sign(lint, &pack->signs[i]);
   for (size_t i = 0; i < pack->define_count; i++) {
     check_text(&(struct wo_lint_rule){lint, pack->defines[i].place, WO_SORT_DEFINE, pack->defines[i].id}, "means",
                pack->defines[i].means);
@@ -322,7 +384,7 @@ static void check_others(struct wo_lint *lint) {
   }
   for (size_t i = 0; i < pack->phase_count; i++) {
     const struct wo_lint_rule rule = {.lint = lint, .sort = WO_SORT_PHASE, .id = pack->phases[i].phase};
-    if (pack->phases[i].any_of_count == 0) wo__lint_complain(&rule, WO_E_SYNTAX, "'any_of' is missing or empty");
+    check_phase(&rule, &pack->phases[i]);
   }
   for (size_t i = 0; i < pack->term_count; i++) {
     const struct wo_lint_rule rule = {.lint = lint, .sort = WO_SORT_TERM, .id = pack->terms[i].id};

@@ -19,6 +19,7 @@ enum wo_sort {
   WO_SORT_MODEL,
   WO_SORT_DEFINE,
   WO_SORT_OFF,
+  WO_SORT_SIGN,
   WO_SORT_FACT, /* no rule: facts have names in the index, but no file can bring one */
   WO_SORT_COUNT_
 };

@@ -7,6 +7,7 @@
 #include "rules/files/rule_file.h"
 #include "rules/language/expr.h"
 #include "rules/language/template.h"
+#include "rules/load/program_kind.h"
 #include "rules/load/weights.h"
 
 /* Where a rule is, for messages. */
@@ -95,6 +96,9 @@ struct wo_knob_change {
 struct wo_fix {
   struct wo_view id;
   const struct wo_template *title;
+  unsigned for_programs;                 /* kinds of programs that it is meant for (WO_PROGRAM_BIT); 0: not given, as all */
+  const struct wo_view *stand_ins;       /* ids of fixes that are tried in its place where it is not meant for the program */
+  size_t stand_in_count;
   const struct wo_expr *when;            /* applicable at all; NULL = always */
   const struct wo_expr *already;         /* true: already set, not proposed; NULL = never */
   const struct wo_template *already_say; /* "gradient checkpointing (already on)" */
@@ -140,13 +144,62 @@ struct wo_knob {
   struct wo_rule_place place;
 };
 
-/* A phase of a job and the traceback frames that show it; earlier phases in the list win over later ones. */
+/* How much a sign of a phase says. A sign replaces the phase that was found outside of it unless that says more: whatever the
+ * evaluation loop calls is evaluation. */
+enum wo_reach {
+  WO_REACH_NONE,  /* of a hint without one: it is no phase */
+  WO_REACH_NAME,  /* a name that the user chose */
+  WO_REACH_WORK,  /* the work that nearly all passes do: forward */
+  WO_REACH_PASS,  /* one part of a step: backward, optimizer; a function that is called evaluation */
+  WO_REACH_STAGE, /* an operation with an end of its own: weights are loaded, text is generated, a model is wrapped */
+  WO_REACH_LOOP,  /* a part of the run, whatever happens in it: evaluation, a checkpoint, the start of an engine */
+  WO_REACH_TOLD   /* the message says it */
+};
+
+/* A sign of a phase, or of a fact about a traceback. */
 struct wo_phase_hint {
-  struct wo_view phase;         /* its id */
-  struct wo_view fact;          /* not empty: no phase, but the fact that the frames show ("oom.is_attention") */
-  bool is_innermost;            /* of a fact: only the innermost frames count */
+  struct wo_view phase; /* its id; several hints may give one */
+  struct wo_view fact;  /* not empty: no phase, but the fact that the frames show ("oom.is_attention") */
+  bool is_innermost;    /* of a fact: only the innermost frames count */
+  enum wo_reach reach;
   const struct wo_view *any_of; /* substrings of "path|function|code" */
   size_t any_of_count;
+  const struct wo_view *functions; /* names of functions, whole */
+  size_t function_count;
+  const struct wo_view *words; /* words in names of functions that the user wrote: "eval" is one of "run_eval" */
+  size_t word_count;
+  const struct wo_view *not_words; /* a name with one of these as well does not count: "train_eval" */
+  size_t not_word_count;
+  const struct wo_view *said; /* substrings of the failure's own message */
+  size_t said_count;
+  const struct wo_view *kinds; /* kinds of failures that happen in this phase alone */
+  size_t kind_count;
+};
+
+/* Something in a log that shows what the program does, which program it is, or where it runs. Of the lists of texts any one entry
+ * is enough; empty texts show nothing. */
+struct wo_sign {
+  struct wo_view id;
+  enum wo_program_kind kind; /* WO_PROGRAM_UNKNOWN: says nothing of it */
+  struct wo_view name;       /* "vllm" */
+  struct wo_view platform;   /* "windows" */
+  struct wo_view vendor;     /* "amd" */
+  enum wo_weight weight;
+  const struct wo_view *frames; /* substrings of "path|function|code" of a traceback's frame; '/' is '\\' too */
+  size_t frame_count;
+  const struct wo_view *files; /* substrings of the whole path of the failing frame's file; likewise */
+  size_t file_count;
+  const struct wo_view *scripts; /* words in the names of the program's scripts, and of the user's function that failed */
+  size_t script_count;
+  const struct wo_view *patterns; /* ids of patterns that matched a line */
+  size_t pattern_count;
+  const struct wo_view *knobs; /* settings that the program was given */
+  size_t knob_count;
+  const struct wo_view *progress; /* substrings of the lines of progress beside the failure */
+  size_t progress_count;
+  const struct wo_view *kinds; /* kinds of evidence */
+  size_t kind_count;
+  struct wo_rule_place place;
 };
 
 /* A term, myth or fact for `whyoom explain`. */
@@ -215,6 +268,8 @@ struct wo_pack {
   size_t knob_count;
   struct wo_phase_hint *phases;
   size_t phase_count;
+  struct wo_sign *signs;
+  size_t sign_count;
   struct wo_term *terms;
   size_t term_count;
   struct wo_model_shape *models;
@@ -257,6 +312,9 @@ const struct wo_cause *wo_pack_cause(const struct wo_pack *pack, struct wo_view 
 const struct wo_fix *wo_pack_fix(const struct wo_pack *pack, struct wo_view id);
 const struct wo_define *wo_pack_define(const struct wo_pack *pack, struct wo_view id);
 const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id);
+
+/* The name of a kind in rule files and reports; "unknown" for WO_PROGRAM_UNKNOWN. Static. */
+const char *wo_program_kind_name(enum wo_program_kind kind);
 
 /* A fact: a row of rules/language/facts.def, or a column of rules/language/rows.def. */
 struct wo_fact {

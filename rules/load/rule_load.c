@@ -50,6 +50,7 @@ static bool (*const readers[])(struct wo_loader *loader, const struct wo_tree *o
     [WO_SORT_PATTERN] = wo__load_pattern, [WO_SORT_CAUSE] = wo__load_cause,   [WO_SORT_FIX] = wo__load_fix,
     [WO_SORT_KNOB] = wo__load_knob,       [WO_SORT_PHASE] = wo__load_phase,   [WO_SORT_TERM] = wo__load_term,
     [WO_SORT_MODEL] = wo__load_model,     [WO_SORT_DEFINE] = wo__load_define, [WO_SORT_OFF] = wo__load_off,
+    [WO_SORT_SIGN] = wo__load_sign,
 };
 _Static_assert(sizeof readers / sizeof readers[0] == WO_SORT_FACT, "one reader per sort of rule");
 
@@ -89,7 +90,7 @@ static bool count_file(struct wo_loader *loader, struct counts *counts) {
     const enum wo_sort sort = sort_of(object);
     if (sort == WO_SORT_NONE) {
       return wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX,
-                           "expected an object whose first key is pattern, cause, fix, knob, phase, term, model, define or off");
+                           "expected an object whose first key is pattern, cause, fix, knob, phase, term, model, define, sign or off");
     }
     counts->of[sort]++;
     counts->total++;

@@ -25,11 +25,12 @@ const struct wo_sort_row wo__sort_rows[] = {
     [WO_SORT_MODEL] = {SORT("model", struct wo_model_shape, models, model_count), offsetof(struct wo_model_shape, place)},
     [WO_SORT_DEFINE] = {SORT("define", struct wo_define, defines, define_count), offsetof(struct wo_define, place)},
     [WO_SORT_OFF] = {SORT("off", struct wo_off, offs, off_count), offsetof(struct wo_off, place)},
+    [WO_SORT_SIGN] = {SORT("sign", struct wo_sign, signs, sign_count), offsetof(struct wo_sign, place)},
 };
 _Static_assert(offsetof(struct wo_pattern, id) == 0 && offsetof(struct wo_cause, id) == 0 && offsetof(struct wo_fix, id) == 0 &&
                    offsetof(struct wo_knob, id) == 0 && offsetof(struct wo_phase_hint, phase) == 0 &&
                    offsetof(struct wo_term, id) == 0 && offsetof(struct wo_model_shape, id) == 0 &&
-                   offsetof(struct wo_define, id) == 0 && offsetof(struct wo_off, id) == 0,
+                   offsetof(struct wo_define, id) == 0 && offsetof(struct wo_off, id) == 0 && offsetof(struct wo_sign, id) == 0,
                "every rule begins with its id");
 
 size_t *wo__pack_count(struct wo_pack *pack, enum wo_sort sort) {

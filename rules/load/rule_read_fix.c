@@ -84,6 +84,8 @@ static const struct wo_member fix_members[] = {
     {.key = "fix", .read = wo__load_skip},
     {.key = "let", .read = wo__load_skip},
     {.key = "title", .read = wo__load_template, WO_AT(wo_fix, title)},
+    {.key = "for_programs", .read = wo__load_program_kinds, WO_AT(wo_fix, for_programs)},
+    {.key = "stand_ins", .read = wo__load_texts, WO_ARRAY_AT(wo_fix, stand_ins, stand_in_count)},
     {.key = "when", .read = wo__load_expr, WO_AT(wo_fix, when), .unit = WO_UNIT_BOOL},
     {.key = "already", .read = wo__load_expr, WO_AT(wo_fix, already), .unit = WO_UNIT_BOOL},
     {.key = "already_say", .read = wo__load_template, WO_AT(wo_fix, already_say)},

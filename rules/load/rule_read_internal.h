@@ -119,6 +119,7 @@ WO_READER(wo__load_template); /* a template */
 WO_READER(wo__load_expr);     /* an expression of the member's unit */
 WO_READER(wo__load_weight);   /* a weight */
 WO_READER(wo__load_clauses);  /* clauses; how: struct wo_clause_form */
+WO_READER(wo__load_program_kinds); /* an unsigned: a set of kinds of programs (WO_PROGRAM_BIT) */
 
 /* Parses an expression and checks its unit (WO_UNIT_NONE: any). */
 bool wo__load_expr_of(struct wo_loader *loader, const struct wo_tree *value, enum wo_unit unit, const struct wo_expr **ret_expr);
@@ -164,6 +165,7 @@ WO_RULE_READER(wo__load_phase);
 WO_RULE_READER(wo__load_term);
 WO_RULE_READER(wo__load_model);
 WO_RULE_READER(wo__load_define); /* notes it for wo__load_defines */
+WO_RULE_READER(wo__load_sign);
 WO_RULE_READER(wo__load_off);    /* notes it for wo__load_apply_offs */
 
 #endif

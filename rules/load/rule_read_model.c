@@ -59,11 +59,21 @@ static bool read_hint_fact(struct wo_loader *loader, const struct wo_tree *value
   return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_UNKNOWN, "'%s' is no fact that is true or false", name.ptr);
 }
 
+static const struct wo_rule_word reach_names[] = {{"name", WO_REACH_NAME},   {"work", WO_REACH_WORK}, {"pass", WO_REACH_PASS},
+                                                  {"stage", WO_REACH_STAGE}, {"loop", WO_REACH_LOOP}, {"told", WO_REACH_TOLD}};
+static const struct wo_rule_words reaches = {"reach", reach_names, COUNT_OF(reach_names)};
+
 static const struct wo_member phase_members[] = {
     {.key = "phase", .read = wo__load_skip},
     {.key = "fact", .read = read_hint_fact, WO_AT(wo_phase_hint, fact)},
     {.key = "innermost", .read = wo__load_bool, WO_AT(wo_phase_hint, is_innermost)},
+    {.key = "reach", .read = wo__load_word, WO_AT(wo_phase_hint, reach), .how = &reaches},
     {.key = "any_of", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, any_of, any_of_count)},
+    {.key = "functions", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, functions, function_count)},
+    {.key = "words", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, words, word_count)},
+    {.key = "not_words", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, not_words, not_word_count)},
+    {.key = "said", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, said, said_count)},
+    {.key = "kinds", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, kinds, kind_count)},
 };
 
 /* The lint checks that it lists something. */

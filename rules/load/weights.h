@@ -27,6 +27,16 @@ enum wo_weight {
       WO_WEIGHT_COUNT_
 };
 
+/* The value of a weight, 0 to 1. */
+static inline double wo_weight_value(enum wo_weight weight) {
+  static const double values[] = {
+#define WO_WEIGHT_VALUE(code, name, value) [code] = value,
+      WO_WEIGHT_MAP(WO_WEIGHT_VALUE)
+#undef WO_WEIGHT_VALUE
+  };
+  return values[weight];
+}
+
 /* Score from which a finding is called certain / likely; below, it is possible. Below WO_SCORE_SHOWN it is not shown. */
 #define WO_SCORE_CERTAIN 0.90
 #define WO_SCORE_LIKELY 0.50

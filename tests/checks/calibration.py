@@ -3,7 +3,7 @@
 
 usage: calibration.py WHYOOM CORPUS_ROOT
 
-Reads the labelled corpora below CORPUS_ROOT (oom, slurm, slurm-real, dmon), counts the findings that tell of a failure by their
+Reads the labelled corpora below CORPUS_ROOT, counts the findings that tell of a failure by their
 confidence, and fails when one of them is right less often than its bar. Notes (is_failure false) are no diagnoses and do not
 count. A finding is right when its family is one that the label accepts; "unclear" is right when the label does not decide.
 Exit 77 without the corpora: skipped.
@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 
-BARS = {"certain": 0.97, "likely": 0.85, "possible": 0.50}
+BARS = {"certain": 0.99, "likely": 0.85, "possible": 0.50}
 HOST = "host_memory"
 OUTCOME_FAMILY = {"host_oom": HOST, "host_oom_cgroup": HOST, "host_oom_kernel": HOST, "out_of_memory": HOST}
 
@@ -48,6 +48,11 @@ def is_right_log(label, family):
     return family in ("not_memory", "secondary", "unclear")
 
 
+def is_right_whole(label, family):
+    """Labels of whole logs: the families that are as good, none for a good or unknown end."""
+    return family in label["families"]
+
+
 def is_right_trace(_label, _family):
     """A monitoring trace alone shows no failure."""
     return False
@@ -61,8 +66,16 @@ def is_counted(label):
     return label.get("decidable", True) and label["outcome"] not in ("unclear", "failed", "rejected")
 
 
+def judge_of(label):
+    if "kind" in label:
+        return is_right_message
+    if "format" in label:
+        return is_right_trace
+    return is_right_whole if "root_lines" in label else is_right_log
+
+
 def judge(label, findings, counts, wrong):
-    is_right = is_right_message if "kind" in label else is_right_trace if "format" in label else is_right_log
+    is_right = judge_of(label)
     possible = []
     for at, finding in enumerate(findings):
         if not finding.get("is_failure", True):
@@ -92,12 +105,12 @@ def main():
     binary, root = sys.argv[1:]
     counts = collections.defaultdict(lambda: {True: 0, False: 0})
     wrong = []
-    for corpus in ("oom", "slurm", "slurm-real", "dmon"):
-        path = os.path.join(root, corpus, "labels.jsonl")
-        if not os.path.exists(path):
-            print("no corpus at %s: skipped" % path)
-            return 77
-        with open(path, encoding="utf-8") as lines:
+    folders = [name for name in sorted(os.listdir(root)) if os.path.exists(os.path.join(root, name, "labels.jsonl"))] if os.path.isdir(root) else []
+    if not folders:
+        print("no labelled corpus below %s: skipped" % root)
+        return 77
+    for corpus in folders:
+        with open(os.path.join(root, corpus, "labels.jsonl"), encoding="utf-8") as lines:
             labels = [json.loads(line) for line in lines if line.strip()]
         for label in labels:
             if is_counted(label):

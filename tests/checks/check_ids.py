@@ -37,6 +37,8 @@ OTHER_WORDS = (
     ("analyzer/files/grouping.c", "seff", "a word in the names of files"),
     ("analyzer/report/", "micro_batch grad_accum seq_len global_batch free", "keys of the JSON report, parts of the card"),
     ("analyzer/facts/", "kv-cache logits free eval", "names of sizes, of figures and of structures of settings"),
+    ("analyzer/card/card.c", "free", "a figure in a sentence"),
+    ("analyzer/diagnosis/why_division.c", "free", "a part of the card"),
     ("analyzer/facts/host.c", "pin_memory", "a word in a message or the name of a function"),
     ("analyzer/story/job.h", "preempted", "an outcome"),
     ("analyzer/verify/verify_states.c", "optimizer", "rows of a budget"),

@@ -14,8 +14,8 @@ enum { NAME_BYTES = 256 };
 
 enum last { LAST_OTHER, LAST_FRAME_USER, LAST_FRAME_PACKAGE };
 
-/* How frames are written. */
-enum style { STYLE_PYTHON, STYLE_NOTEBOOK, STYLE_RICH };
+/* How frames are written. Debuggers show the innermost frame first, below the exception. */
+enum style { STYLE_PYTHON, STYLE_NOTEBOOK, STYLE_RICH, STYLE_DEBUGGER };
 
 /* The frames so far; their list is the construct's message. Texts are empty before the first frame. */
 struct traceback {
@@ -26,8 +26,11 @@ struct traceback {
   enum last last;
   bool has_header;
   bool is_chained;
-  bool is_contained; /* the program went on: something above caught it, or nothing depends on it */
-  int message_lines; /* after the exception, while its message is missing */
+  bool is_contained;                  /* the program went on: something above caught it, or nothing depends on it */
+  int message_lines;                  /* after the exception, while its message is missing */
+  size_t front_len;                   /* of the message: the newest frame of a debugger, which stands in front */
+  size_t outer_len;                   /* of the message: the outermost frames, which stay; 0 while all fit */
+  enum wo_traceback_owner user_owner; /* of the frame that is kept as the user's */
   uint64_t user_line;
   char user_file[NAME_BYTES], user_function[NAME_BYTES];
   char inner_file[NAME_BYTES], inner_function[NAME_BYTES];
@@ -46,6 +49,8 @@ static int64_t indent_of(struct wo_view text) {
   return (int64_t)wo_config_indent(text);
 }
 
+#define DEBUGGER_HEADER "Exception has occurred: "
+
 static bool has_header(struct wo_view text) {
   return wo_view_has(text, "Traceback (most recent call last)");
 }
@@ -55,25 +60,64 @@ static void keep_end(struct wo_view text, char buf[NAME_BYTES]) {
   wo_view_copy(wo_view_skip(text, text.len >= NAME_BYTES ? text.len - NAME_BYTES + 1 : 0), buf, NAME_BYTES);
 }
 
-/* The last components of a path distinguish frames; whole paths would fill the room. */
-static struct wo_view short_path(struct wo_view path) {
-  size_t at = path.len;
-  for (int slashes = 0; at > 0; at--) {
-    if ((path.ptr[at - 1] == '/' || path.ptr[at - 1] == '\\') && ++slashes == 4) break;
-  }
-  return wo_view_skip(path, at);
+/* Bytes of frames that are kept; those of the outermost ones stay when room runs out. */
+enum { FRAMES_BYTES = WO_LIMIT_MESSAGE_BYTES * 3 / 4, OUTER_BYTES = FRAMES_BYTES / 3 };
+
+/* Where the frame begins that holds a byte, or the next one if the text ends there. */
+static size_t frame_start(const struct wo_open *open, size_t at) {
+  while (at < open->message_len && open->message[at] != ';') at++;
+  return at;
 }
 
-/* Frames are kept as "path|function|code;" in the order printed; when room runs out, the oldest half is dropped. */
+/* Drops the half of the inner frames that is farther out: the outermost show which part of the run it was, the innermost what it
+ * did, and between them are layers that call layers. */
+static void drop_middle(struct wo_open *open) {
+  struct traceback *const own = open->state;
+  if (own->outer_len == 0) own->outer_len = frame_start(open, OUTER_BYTES);
+  const size_t from = frame_start(open, own->outer_len + (open->message_len - own->outer_len) / 2);
+  memmove(open->message + own->outer_len, open->message + from, open->message_len - from);
+  open->message_len -= from - own->outer_len;
+}
+
+/* A debugger's frames are kept in the order of Python, too; what finds no room is outermost. */
+static void insert_frame_text(struct wo_open *open, struct wo_view text) {
+  struct traceback *const own = open->state;
+  char *const at = open->message + own->front_len;
+  if (open->message_len + text.len + 2 > FRAMES_BYTES) return;
+  memmove(at + text.len, at, open->message_len - own->front_len);
+  memcpy(at, text.ptr, text.len);
+  open->message_len += text.len;
+  own->front_len += text.len;
+}
+
+/* Frames are kept as ";path|function|code" in the order of Python: the innermost last. */
 static void append_frame_text(struct wo_open *open, struct wo_view text) {
+  const struct traceback *const own = open->state;
   if (text.len > 300) text.len = 300;
-  if (open->message_len + text.len + 2 > WO_LIMIT_MESSAGE_BYTES / 2) {
-    const size_t half = open->message_len / 2;
-    memmove(open->message, open->message + half, open->message_len - half);
-    open->message_len -= half;
+  if (own->style == STYLE_DEBUGGER) {
+    insert_frame_text(open, text);
+    return;
   }
+  if (open->message_len + text.len + 2 > FRAMES_BYTES) drop_middle(open);
   memcpy(open->message + open->message_len, text.ptr, text.len);
   open->message_len += text.len;
+}
+
+/* Separators of Windows become those of the others, so that one hint fits both. */
+static void append_path(struct wo_open *open, struct wo_view path) {
+  const struct traceback *const own = open->state;
+  append_frame_text(open, path);
+  const size_t end = own->style == STYLE_DEBUGGER ? own->front_len : open->message_len;
+  for (size_t i = end; i-- > 0 && open->message[i] != ';';) {
+    if (open->message[i] == '\\') open->message[i] = '/';
+  }
+}
+
+/* Packages are told by the path below their folder, behind "~/"; of other paths the last components distinguish frames, and whole
+ * ones would fill the room. */
+static void append_file(struct wo_open *open, struct wo_view path, bool is_package) {
+  if (is_package) append_frame_text(open, WO_VIEW("~/"));
+  append_path(open, is_package ? wo_traceback_package_path(path) : wo_traceback_short_path(path));
 }
 
 /* Whether a function catches every exception of what it calls, reports it and goes on. */
@@ -83,25 +127,33 @@ static bool is_catching_all(const struct wo_traceback_frame *frame) {
   return wo_view_starts(frame->function, "emit") && wo_view_ends(frame->file, "logging/__init__.py");
 }
 
+/* The user's is the innermost frame of the owner that the user can change most. */
+static void keep_user_frame(struct traceback *own, const struct wo_traceback_frame *frame, enum wo_traceback_owner owner) {
+  keep_end(frame->file, own->user_file);
+  keep_end(frame->function, own->user_function);
+  own->user_line = frame->line;
+  own->user_owner = owner;
+}
+
 /* Python prints the most recent call last, so each frame replaces the one before as the innermost. The trailing bar waits for the
  * line of code that follows. */
 static void take_frame(struct wo_open *open, struct wo_view text, const struct wo_traceback_frame *frame) {
   struct traceback *const own = open->state;
-  const bool is_package = wo_traceback_is_package(frame->file);
+  const enum wo_traceback_owner owner = wo_traceback_owner_of(frame->file);
+  const bool is_package = owner == WO_TRACEBACK_LIBRARY || wo_traceback_is_package(frame->file);
+  const bool is_inner = own->style != STYLE_DEBUGGER || own->frames == 0;
+  const bool is_kept = owner > WO_TRACEBACK_LIBRARY && (owner > own->user_owner || (owner == own->user_owner && is_inner));
   own->frame_indent = indent_of(text);
   own->frames++;
   own->strays = 0;
-  own->last = is_package ? LAST_FRAME_PACKAGE : LAST_FRAME_USER;
+  own->last = is_kept ? LAST_FRAME_USER : LAST_FRAME_PACKAGE;
   own->is_contained = own->is_contained || is_catching_all(frame);
-  keep_end(frame->file, own->inner_file);
-  keep_end(frame->function, own->inner_function);
-  if (!is_package) {
-    keep_end(frame->file, own->user_file);
-    keep_end(frame->function, own->user_function);
-    own->user_line = frame->line;
-  }
+  if (is_inner) keep_end(frame->file, own->inner_file);
+  if (is_inner) keep_end(frame->function, own->inner_function);
+  own->front_len = 0;
+  if (is_kept) keep_user_frame(own, frame, owner);
   append_frame_text(open, WO_VIEW(";"));
-  append_frame_text(open, short_path(frame->file));
+  append_file(open, frame->file, is_package);
   append_frame_text(open, WO_VIEW("|"));
   append_frame_text(open, frame->function);
   append_frame_text(open, WO_VIEW("|"));
@@ -142,26 +194,45 @@ static struct wo_view text_of(const struct wo_open *open) {
   return own->style == STYLE_RICH ? wo_prefix_unbox(open->line->text) : open->line->text;
 }
 
+/* Bytes of a frame that a terminal broke into lines. */
+enum { WRAPPED_BYTES = 1024 };
+
+/* The rest of a frame whose path a terminal broke at its right side, joined with the line before. False for anything else. */
+static bool join_wrapped(const struct wo_open *open, struct wo_view text, char buf[WRAPPED_BYTES], struct wo_view *ret_joined) {
+  char lines[WRAPPED_BYTES];
+  struct wo_view before;
+  const size_t quote = wo_view_find(text, WO_VIEW("\", line "), 0);
+  if (quote == WO_NOT_FOUND || wo_view_has(wo_view_sub(text, 0, quote), "\"")) return false;
+  if (wo_open_lines_before(open, 1, &before, lines, sizeof lines) != 1) return false;
+  if (!wo_view_starts(wo_view_trim(before), "File \"") || before.len + text.len > WRAPPED_BYTES) return false;
+  memcpy(buf, before.ptr, before.len);
+  memcpy(buf + before.len, text.ptr, text.len);
+  *ret_joined = (struct wo_view){buf, before.len + text.len};
+  return true;
+}
+
+/* Takes the line as the end of a wrapped frame; false if it is none. */
+static bool take_wrapped(struct wo_open *open, struct wo_view text) {
+  char buf[WRAPPED_BYTES];
+  struct wo_view joined;
+  struct wo_traceback_frame frame;
+  if (!join_wrapped(open, text, buf, &joined) || !wo_traceback_read(joined, &frame)) return false;
+  take_frame(open, joined, &frame);
+  return true;
+}
+
 static bool read_frame(const struct traceback *own, struct wo_view text, struct wo_traceback_frame *ret_frame) {
   if (wo_traceback_read(text, ret_frame)) return true;
   if (own->style == STYLE_NOTEBOOK) return wo_traceback_read_notebook(text, ret_frame);
   return own->style == STYLE_RICH && wo_traceback_read_rich(text, ret_frame);
 }
 
-/* A frame without a header is the rest of a traceback whose first lines were lost, by `tail` or by a pipe that filled up. */
-static enum wo_more begin_traceback(struct wo_open *open, const struct wo_match *match) {
-  struct traceback *const own = open->state;
-  (void)match;
-  struct wo_traceback_frame frame;
-  const bool is_frame = wo_traceback_read(open->line->text, &frame);
-  own->has_header = has_header(open->line->text);
-  if (!is_frame && !own->has_header) return WO_MORE_NO;
-  note_what_went_before(open);
-  own->frame_indent = -1;
-  const bool is_plain = is_frame || wo_view_starts(open->line->text, "Traceback");
-  if (!is_plain) own->style = style_of(open->line->text);
-  if (is_frame) take_frame(open, open->line->text, &frame);
-  return WO_MORE_YES;
+/* Whether the text has a letter: lines of dashes only divide. */
+static bool has_letter(struct wo_view text) {
+  for (size_t i = 0; i < text.len; i++) {
+    if (wo_is_alpha(text.ptr[i])) return true;
+  }
+  return false;
 }
 
 /* The message is cut: exceptions of torch.compile and of Ray hold whole programs or other tracebacks. */
@@ -185,6 +256,77 @@ static void add_fields(const struct wo_open *open, struct wo_event *event) {
   event->severity = open->first.prefix.severity;
 }
 
+/* ---- Tracebacks on one line ---- */
+
+/* Whether a whole traceback is on the line: escaped by a logger, or joined by a script that reports it. */
+static bool is_joined(struct wo_view text) {
+  const size_t first = wo_view_find(text, WO_VIEW("\", line "), 0);
+  if (first == WO_NOT_FOUND || wo_view_find(text, WO_VIEW("File \""), 0) > first) return false;
+  const struct wo_view rest = wo_view_skip(text, first);
+  return wo_view_has(rest, "\\n") || wo_view_has(rest, "; ");
+}
+
+/* The next line of the traceback, without the escaped line feed or the semicolon behind it. */
+static struct wo_view next_part(struct wo_view *rest) {
+  size_t end = 0;
+  while (end < rest->len && rest->ptr[end] != ';' && !wo_view_starts(wo_view_skip(*rest, end), "\\n")) end++;
+  const struct wo_view part = wo_view_sub(*rest, 0, end);
+  *rest = wo_view_skip(*rest, end < rest->len && rest->ptr[end] == ';' ? end + 1 : end + 2);
+  return wo_view_trim(part);
+}
+
+/* The frame that begins somewhere in the part: behind the words of a logger, or behind the header. */
+static bool read_joined(struct wo_view part, struct wo_traceback_frame *ret_frame) {
+  const size_t at = wo_view_find(part, WO_VIEW("File \""), 0);
+  return at != WO_NOT_FOUND && wo_traceback_read(wo_view_skip(part, at), ret_frame);
+}
+
+/* The exception ends the traceback; a line without one is something else. */
+static enum wo_more begin_joined(struct wo_open *open) {
+  struct traceback *const own = open->state;
+  struct wo_view rest = open->line->text;
+  while (rest.len > 0) {
+    const struct wo_view part = next_part(&rest);
+    struct wo_traceback_frame frame;
+    const size_t class_len = own->frames > 0 ? wo_exception_class(part) : 0;
+    if (read_joined(part, &frame)) {
+      take_frame(open, part, &frame);
+    } else if (class_len > 0) {
+      struct wo_event *const event = wo_open_add(open, WO_KIND_TRACEBACK, part);
+      if (!event) return WO_MORE_NO;
+      wo_event_set_text(open->store, event, WO_FIELD_EXCEPTION, wo_view_sub(part, 0, class_len));
+      set_message(open, event, wo_view_trim(wo_view_skip(part, class_len + 1)));
+      add_fields(open, event);
+      return WO_MORE_NO;
+    } else if (own->last != LAST_OTHER && wo_view_trim(part).len > 0 && has_letter(part)) {
+      append_frame_text(open, part);
+      own->last = LAST_OTHER;
+    }
+  }
+  return WO_MORE_NO;
+}
+
+/* ---- Tracebacks of several lines ---- */
+
+/* A frame without a header is the rest of a traceback whose first lines were lost, by `tail` or by a pipe that filled up. */
+static enum wo_more begin_traceback(struct wo_open *open, const struct wo_match *match) {
+  struct traceback *const own = open->state;
+  (void)match;
+  struct wo_traceback_frame frame;
+  const bool is_frame = wo_traceback_read(open->line->text, &frame);
+  const bool is_debugger = wo_view_starts(open->line->text, DEBUGGER_HEADER);
+  if (is_debugger) own->style = STYLE_DEBUGGER;
+  own->has_header = is_debugger || has_header(open->line->text);
+  own->frame_indent = -1;
+  if (is_joined(open->line->text)) return begin_joined(open);
+  if (!is_frame && !own->has_header) return take_wrapped(open, open->line->text) ? WO_MORE_YES : WO_MORE_NO;
+  note_what_went_before(open);
+  const bool is_plain = is_frame || own->style == STYLE_DEBUGGER || wo_view_starts(open->line->text, "Traceback");
+  if (!is_plain) own->style = style_of(open->line->text);
+  if (is_frame) take_frame(open, open->line->text, &frame);
+  return WO_MORE_YES;
+}
+
 /* Whether the logger calls what the record holds no error: the program chose another way and goes on. */
 static bool is_mild(enum wo_severity severity) {
   return severity != WO_SEVERITY_NONE && severity < WO_SEVERITY_ERROR;
@@ -206,14 +348,6 @@ static enum wo_more add_traceback(struct wo_open *open, size_t class_len) {
   if (message.len == 0 && class_len < text.len) return WO_MORE_YES;
   set_message(open, event, message);
   return WO_MORE_NO;
-}
-
-/* Whether the text has a letter: lines of dashes only divide. */
-static bool has_letter(struct wo_view text) {
-  for (size_t i = 0; i < text.len; i++) {
-    if (wo_is_alpha(text.ptr[i])) return true;
-  }
-  return false;
 }
 
 /* A line after an exception whose message is missing. */
@@ -244,6 +378,15 @@ static bool take_numbered_code(struct wo_open *open, struct wo_view text) {
   return own->style == STYLE_RICH ? text.ptr != open->line->text.ptr : indent_of(text) > 0 || wo_is_digit(text.ptr[0]);
 }
 
+/* The exception of a debugger stands on the first line, which is gone from the buffer. */
+static void add_inverted(struct wo_open *open) {
+  const struct traceback *const own = open->state;
+  struct wo_line line = open->first;
+  line.full = WO_VIEW("Exception has occurred");
+  struct wo_event *const event = wo_scan_add_event(open->scan, &line, open->pattern, WO_KIND_TRACEBACK, 0, line.full.len);
+  if (event && own->frames > 0) add_fields(open, event);
+}
+
 /* A line that is neither frame nor code: the exception, when its indentation is that of the traceback. */
 static enum wo_more take_other(struct wo_open *open, struct wo_view text) {
   struct traceback *const own = open->state;
@@ -251,6 +394,10 @@ static enum wo_more take_other(struct wo_open *open, struct wo_view text) {
   if (wo_view_trim(text).len == 0 || !is_outside) return WO_MORE_YES;
   const size_t class_len = wo_exception_class(wo_view_trim(text));
   if (class_len > 0 && own->frames > 0) return add_traceback(open, class_len);
+  if (own->style == STYLE_DEBUGGER && own->frames > 0) {
+    add_inverted(open);
+    return WO_MORE_NO_UNREAD;
+  }
   return ++own->strays > STRAY_LINES ? WO_MORE_NO_UNREAD : WO_MORE_YES;
 }
 
@@ -271,6 +418,7 @@ static enum wo_more feed_traceback(struct wo_open *open) {
     return own->frames > 0 ? WO_MORE_NO_UNREAD : WO_MORE_YES;
   }
   if (text.len > 0 && take_numbered_code(open, text)) return WO_MORE_YES;
+  if (take_wrapped(open, text)) return WO_MORE_YES;
   const bool is_code = own->last != LAST_OTHER && indent_of(text) > own->frame_indent;
   if (is_code) {
     append_frame_text(open, wo_view_trim(text));
@@ -285,6 +433,10 @@ static enum wo_more feed_traceback(struct wo_open *open) {
 static void finish_traceback(struct wo_open *open) {
   struct traceback *const own = open->state;
   if (own->message_lines > 0 || !own->has_header || own->frames == 0 || own->strays > 0 || !wo_scan_is_at_end(open->scan)) return;
+  if (own->style == STYLE_DEBUGGER) {
+    add_inverted(open);
+    return;
+  }
   struct wo_line line = open->first;
   line.full = WO_VIEW("Traceback (most recent call last):");
   struct wo_event *const event = wo_scan_add_event(open->scan, &line, open->pattern, WO_KIND_TRACEBACK, 0, line.full.len);
@@ -320,6 +472,12 @@ static bool is_named(struct wo_view name, struct wo_view message) {
   return !is_plain && has_letter(message);
 }
 
+/* Whether the message says that the program goes on without. */
+static bool is_given_up(struct wo_view message) {
+  static const char *const words[] = {"alling back", "skipping", "Skipping", "ignoring", "Ignoring", "ignored", "etrying"};
+  return WO_VIEW_ANY(message, wo_view_has, words);
+}
+
 /* What is left of a failure when only its last line was pasted, kept by `tail`, or handed to a logger. */
 static enum wo_more begin_exception(struct wo_open *open, const struct wo_match *match) {
   (void)match;
@@ -327,7 +485,7 @@ static enum wo_more begin_exception(struct wo_open *open, const struct wo_match 
   const size_t class_len = wo_exception_class(text);
   if (class_len == 0 || class_len == text.len || is_mild(open->line->prefix.severity) || is_read_already(open)) return WO_MORE_NO;
   const struct wo_view message = wo_view_trim(wo_view_skip(text, class_len + 1));
-  if (!is_named(wo_view_sub(text, 0, class_len), message)) return WO_MORE_NO;
+  if (!is_named(wo_view_sub(text, 0, class_len), message) || is_given_up(message)) return WO_MORE_NO;
   struct wo_event *const event = wo_open_add(open, WO_KIND_TRACEBACK, text);
   if (!event) return WO_MORE_NO;
   wo_event_set_text(open->store, event, WO_FIELD_EXCEPTION, wo_view_sub(text, 0, class_len));

@@ -216,7 +216,7 @@ static const struct finding_row finding_rows[] = {
      "gpu-program-fault"},
     {EXCEPTION("RuntimeError: The NVIDIA driver on your system is too old (found version 11040)."), "driver-mismatch"},
     {EXCEPTION("RuntimeError: CUDA error: invalid device ordinal"), "no-cuda-device"},
-    {OOM_ON("0") XID("45, pid=44120, name=python, Ch 00000010"), "fragmentation"},
+    {OOM_ON("0") XID("45, pid=44120, name=python, Ch 00000010"), "oversized-micro-batch"},
 
     /* the program, and what it wants from outside */
     {EXCEPTION("ImportError: libcudnn.so.9: cannot open shared object file: No such file or directory"), "missing-python-module"},

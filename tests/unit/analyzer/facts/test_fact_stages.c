@@ -13,7 +13,7 @@
 
 /* Parts of struct wo_facts that stages give, beside facts. */
 static const char *const parts[] = {"config.", "count.", "monitors",  "processes", "ranks",
-                                    "sizes",   "steps",  "rank_rows", "card_rows"};
+                                    "sizes",   "steps",  "rank_rows", "card_rows", "program"};
 
 static const char *const facts[] = {
 #define WO_FACT(name, unit, meaning) name,

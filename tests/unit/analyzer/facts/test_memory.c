@@ -89,7 +89,7 @@ static const struct row rows[] = {
      {{"oom.process", 39, HALF},
       {"oom.non_pytorch", 1, 3 * HALF},
       {"oom.other_processes_listed", 0, 0},
-      {"oom.other_processes", 0, 3 * HALF}}},
+      {"oom.other_processes", 0, 0}}},
     {"a process that the card cannot hold beside the pool is the own one",
      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 40.00 GiB of which "
      "0.50 GiB is "
@@ -98,7 +98,7 @@ static const struct row rows[] = {
      {{"oom.process", 39.5, HALF},
       {"oom.non_pytorch", 6, 3 * HALF},
       {"oom.other_processes_listed", 0, 0},
-      {"oom.other_processes", 0, 3 * HALF}}},
+      {"oom.other_processes", 0, 0}}},
     {"a driver that does not count by process",
      OOM_SAYS("1.00 GiB", "0", "40.00 GiB", "1.00 GiB", "0 bytes", "37.00 GiB", "0.50 GiB"),
      {{"oom.process", (double)NAN, 0}, {"oom.reserved", 37.5, 2 * HALF}, {"oom.unaccounted", 1.5, 4 * HALF}}},

@@ -12,7 +12,7 @@
 #include "tests/support/files.h"
 #include "tests/support/job/job_sample.h"
 
-#define OOM "step 7: loss 2.0\n" OOM_ON("0")
+#define OOM "step 7: loss 2.0\n" OOM_SAYS("2.00 GiB", "0", "39.38 GiB", "1.25 GiB", "38.12 GiB", "28.53 GiB", "9.09 GiB")
 #define SCRIPT(rest) "#!/bin/bash\n#SBATCH -n 1\n" rest
 
 enum { PATH_BYTES = 512 };

@@ -18,7 +18,7 @@
 #define CAUSE(more) "{\"cause\": \"c\", \"when\": \"true\", " more "}"
 #define GOOD_CAUSE CAUSE("\"family\": \"unclear\", \"fixes\": [\"f\"], " TEXTS ", " EXAMPLES)
 #define FIX(more)                                                                                                                \
-  "{\"fix\": \"f\", \"title\": \"t\", \"cost\": {\"speed\": \"s\", \"accuracy\": \"a\", \"effort\": \"e\"}" more "}"
+  "{\"fix\": \"f\", \"for_programs\": [\"any\"], \"title\": \"t\", \"cost\": {\"speed\": \"s\", \"accuracy\": \"a\", \"effort\": \"e\"}" more "}"
 #define PATTERN(more) "{\"pattern\": \"p\", \"kind\": \"note\", \"literals\": [\"the literal\"], " more "}"
 #define PAIR "[" GOOD_CAUSE ", " FIX("") ", "
 
@@ -105,6 +105,20 @@ static const struct {
      "x.json:1: cause Not_Kebab: the id is not kebab-case"},
     {"[" GOOD_CAUSE ", " FIX("") ",\n" GOOD_CAUSE "]", "x.json:2: the id 'c' is taken"},
     {FIX(""), "x.json:1: fix f: no cause proposes it"},
+    {"[" GOOD_CAUSE
+     ", {\"fix\": \"f\", \"title\": \"t\", \"cost\": {\"speed\": \"s\", \"accuracy\": \"a\", \"effort\": \"e\"}}]",
+     "x.json:1: fix f: 'for_programs' is missing or empty"},
+    {"[" GOOD_CAUSE ", " FIX(", \"stand_ins\": [\"f\"]") "]",
+     "x.json:1: fix f: 'stand_ins' of a fix that is meant for any program are never tried"},
+    {"{\"sign\": \"s\", \"weight\": \"weak\", \"frames\": [\"a\"]}",
+     "x.json:1: sign s: shows nothing: 'kind', 'name', 'platform' and 'vendor' are missing"},
+    {"{\"sign\": \"s\", \"weight\": \"weak\", \"kind\": \"training\"}", "x.json:1: sign s: is shown by nothing: no list of texts"},
+    {"{\"sign\": \"s\", \"weight\": \"weak\", \"platform\": \"dos\", \"frames\": [\"a\"]}", "x.json:1: sign s: unknown platform 'dos'"},
+    {"{\"sign\": \"s\", \"weight\": \"weak\", \"vendor\": \"x\", \"frames\": [\"a\"]}", "x.json:1: sign s: unknown vendor 'x'"},
+    {"{\"sign\": \"s\", \"weight\": \"weak\", \"kind\": \"training\", \"patterns\": [\"p\"]}", "x.json:1: sign s: unknown pattern 'p'"},
+    {"{\"sign\": \"s\", \"weight\": \"weak\", \"kind\": \"training\", \"knobs\": [\"k\"]}", "x.json:1: sign s: unknown knob 'k'"},
+    {"{\"sign\": \"s\", \"weight\": \"weak\", \"kind\": \"training\", \"evidence\": [\"k\"]}",
+     "x.json:1: sign s: unknown kind of evidence 'k'"},
     {PAIR "{\"fix\": \"g\", \"title\": \"t\"}]", "x.json:1: fix g: 'cost.speed' is missing or empty"},
     {"[" GOOD_CAUSE ", " FIX(", \"changes\": [{\"knob\": \"k\", \"to\": \"1\"}]") "]", "x.json:1: fix f: unknown knob 'k'"},
     {"[" GOOD_CAUSE ", " FIX(", \"replays_as\": \"offload activations\"") "]",

@@ -1,0 +1,203 @@
+/* Looks for signs in the evidence of a job: frames of tracebacks, names of scripts, lines that patterns know, settings. */
+#include "analyzer/program/signs.h"
+
+#include "analyzer/story/story.h"
+
+/* ---- Gathering ---- */
+
+/* Whether an event is of the run that is diagnosed, or of none: an earlier program in the same file may be another one. */
+static bool is_of_this_run(const struct wo_job *job, const struct wo_event *event) {
+  const int32_t run = job->story.run_of ? job->story.run_of[event->id] : -1;
+  return run < 0 || (size_t)run >= job->story.run_count || job->story.runs[run].is_current;
+}
+
+/* Windows separates folders by '\'. */
+static struct wo_view with_slashes(struct wo_arena *arena, struct wo_view text) {
+  if (wo_view_find_char(text, '\\', 0) == WO_NOT_FOUND) return text;
+  char *const copy = wo_arena_alloc(arena, text.len + 1);
+  if (copy == NULL) return text;
+  for (size_t i = 0; i < text.len; i++) copy[i] = text.ptr[i] == '\\' ? '/' : text.ptr[i];
+  return (struct wo_view){copy, text.len};
+}
+
+static void add(struct wo_sign_text *items, size_t *count, size_t cap, struct wo_view text, wo_event_id event) {
+  if (text.len == 0 || *count == cap) return;
+  for (size_t i = 0; i < *count; i++) {
+    if (wo_view_equal(items[i].text, text)) return;
+  }
+  items[(*count)++] = (struct wo_sign_text){text, event};
+}
+
+static struct wo_view base_name(struct wo_view path) {
+  size_t at = path.len;
+  while (at > 0 && path.ptr[at - 1] != '/' && path.ptr[at - 1] != '\\') at--;
+  return wo_view_skip(path, at);
+}
+
+static void add_name(struct wo_signs_seen *seen, struct wo_view name, wo_event_id event) {
+  if (wo_view_ends(name, ".py")) name.len -= 3;
+  add(seen->names, &seen->name_count, WO_SIGNS_NAMES, name, event);
+}
+
+/* Whether a shortened path is of a package: its functions say what the package does, not what the program does with it. */
+static bool is_of_package(struct wo_view path) {
+  return wo_view_starts(path, "torch/") || wo_view_has(path, "-packages/") || wo_view_starts(path, "<");
+}
+
+/* Frames at the top level of a file name a script, the others of the user's code a function: "path|function|code;". Files of
+ * functions say nothing: a model is often defined in modeling_finetune.py. */
+static void add_frame_names(struct wo_signs_seen *seen, struct wo_view frames, wo_event_id event) {
+  while (frames.len > 0) {
+    struct wo_view frame = wo_view_cut(&frames, ';');
+    const struct wo_view path = wo_view_cut(&frame, '|');
+    const struct wo_view function = wo_view_cut(&frame, '|');
+    if (is_of_package(path)) continue;
+    add_name(seen, wo_view_is(function, "<module>") ? base_name(path) : function, event);
+  }
+}
+
+static void add_traceback(struct wo_signs_seen *seen, struct wo_arena *arena, const struct wo_event *event) {
+  static const enum wo_field_id files[] = {WO_FIELD_FRAME_FILE, WO_FIELD_INNER_FILE};
+  if (event == NULL || event->kind != WO_KIND_TRACEBACK || wo_event_field(event, WO_FIELD_IS_BARE)) return;
+  for (size_t i = 0; i < seen->frames_count; i++) {
+    if (seen->frames[i].event == event->id) return;
+  }
+  const struct wo_view frames = with_slashes(arena, wo_event_text(event, WO_FIELD_FRAMES));
+  add(seen->frames, &seen->frames_count, WO_SIGNS_TRACEBACKS, frames, event->id);
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    const struct wo_view file = with_slashes(arena, wo_event_text(event, files[i]));
+    add(seen->files, &seen->file_count, sizeof seen->files / sizeof seen->files[0], file, event->id);
+  }
+  add_frame_names(seen, frames, event->id);
+}
+
+/* Adds the earliest tracebacks of the run, those that begin with a script or all. */
+static void add_earliest(struct wo_signs_seen *seen, struct wo_arena *arena, bool needs_script) {
+  wo_each_event (event, &seen->job->events) {
+    if (seen->frames_count == WO_SIGNS_TRACEBACKS) return;
+    if (event->kind != WO_KIND_TRACEBACK || !is_of_this_run(seen->job, event)) continue;
+    if (!needs_script || wo_view_has(wo_event_text(event, WO_FIELD_FRAMES), "|<module>|")) add_traceback(seen, arena, event);
+  }
+}
+
+/* The failure's own traceback first, as it says most; then those that are whole: ranks that write at once cut each other's. */
+static void add_tracebacks(struct wo_signs_seen *seen, struct wo_arena *arena) {
+  const struct wo_job *const job = seen->job;
+  if (job->events.per_kind[WO_KIND_TRACEBACK] == 0) return;
+  add_traceback(seen, arena, wo_event_get(&job->events, job->story.traceback));
+  add_traceback(seen, arena, wo_event_get(&job->events, job->story.failure));
+  add_earliest(seen, arena, true);
+  add_earliest(seen, arena, false);
+}
+
+/* The scripts that a launcher names: words that end in .py, and the module behind -m. */
+static void add_launch(struct wo_signs_seen *seen, struct wo_view line, wo_event_id event) {
+  bool is_module = false;
+  while (line.len > 0) {
+    struct wo_view word = wo_view_cut(&line, ' ');
+    while (word.len > 0 && !wo_is_word(word.ptr[word.len - 1])) word.len--;
+    if (is_module || wo_view_ends(word, ".py")) add_name(seen, base_name(word), event);
+    is_module = wo_view_is(word, "-m");
+  }
+}
+
+static void add_event(struct wo_signs_seen *seen, const struct wo_event *event) {
+  if (seen->kinds[event->kind] == WO_EVENT_NONE) seen->kinds[event->kind] = event->id;
+  if (event->mark == WO_MARK_LAUNCH_LINE || event->kind == WO_KIND_FRAMEWORK)
+    add_launch(seen, wo_event_text(event, WO_FIELD_PROGRAM), event->id);
+  if (event->kind == WO_KIND_PROGRESS) add(seen->progress, &seen->progress_count, WO_SIGNS_PROGRESS, event->text, event->id);
+  if (event->kind == WO_KIND_CONFIG) {
+    add(seen->knobs, &seen->knob_count, WO_SIGNS_KNOBS, wo_event_text(event, WO_FIELD_KNOB), event->id);
+  } else {
+    add(seen->patterns, &seen->pattern_count, WO_SIGNS_PATTERNS, event->pattern_id, event->id);
+  }
+}
+
+const struct wo_signs_seen *wo_signs_collect(const struct wo_job *job, struct wo_arena *arena) {
+  const char *last = NULL;
+  struct wo_signs_seen *const seen = wo_arena_array(arena, 1, sizeof *seen);
+  if (seen == NULL) return NULL;
+  seen->job = job;
+  for (size_t i = 0; i < WO_KIND_COUNT_; i++) seen->kinds[i] = WO_EVENT_NONE;
+  add_tracebacks(seen, arena);
+  wo_each_event (event, &job->events) {
+    const bool is_again = event->kind != WO_KIND_CONFIG && event->kind != WO_KIND_PROGRESS && event->pattern_id.ptr == last && last != NULL;
+    if (is_again || event->is_quoted || !is_of_this_run(job, event)) continue;
+    last = event->pattern_id.ptr;
+    add_event(seen, event);
+  }
+  return seen;
+}
+
+/* ---- Finding ---- */
+
+/* Letters of one word: of "runTrain_v2", "run", "train" and "v". */
+static size_t word_end(struct wo_view name, size_t at) {
+  size_t end = at + 1;
+  while (end < name.len && name.ptr[end] >= 'a' && name.ptr[end] <= 'z') end++;
+  return end;
+}
+
+bool wo_signs_has_word(struct wo_view name, const struct wo_view *words, size_t count) {
+  for (size_t at = 0; at < name.len; at++) {
+    if (!wo_is_alpha(name.ptr[at])) continue;
+    const size_t end = word_end(name, at);
+    const struct wo_view word = wo_view_sub(name, at, end);
+    for (size_t i = 0; i < count; i++) {
+      if (words[i].len == word.len && wo_view_has_view_nocase(word, words[i])) return true;
+    }
+    at = end - 1;
+  }
+  return false;
+}
+
+/* The first of the texts that holds one of the parts. */
+static wo_event_id find_part(const struct wo_sign_text *texts, size_t count, const struct wo_view *parts, size_t part_count) {
+  for (size_t i = 0; i < count; i++) {
+    for (size_t k = 0; k < part_count; k++) {
+      if (wo_view_find(texts[i].text, parts[k], 0) != WO_NOT_FOUND) return texts[i].event;
+    }
+  }
+  return WO_EVENT_NONE;
+}
+
+/* The first of the texts that is one of the ids. */
+static wo_event_id find_id(const struct wo_sign_text *texts, size_t count, const struct wo_view *ids, size_t id_count) {
+  for (size_t i = 0; i < count; i++) {
+    for (size_t k = 0; k < id_count; k++) {
+      if (wo_view_equal(texts[i].text, ids[k])) return texts[i].event;
+    }
+  }
+  return WO_EVENT_NONE;
+}
+
+static wo_event_id find_script(const struct wo_signs_seen *seen, const struct wo_sign *sign) {
+  for (size_t i = 0; sign->script_count > 0 && i < seen->name_count; i++) {
+    if (wo_signs_has_word(seen->names[i].text, sign->scripts, sign->script_count)) return seen->names[i].event;
+  }
+  return WO_EVENT_NONE;
+}
+
+static wo_event_id find_kind(const struct wo_signs_seen *seen, const struct wo_sign *sign) {
+  for (size_t i = 0; i < sign->kind_count; i++) {
+    const wo_event_id event = seen->kinds[wo_kind_find(sign->kinds[i])];
+    if (event != WO_EVENT_NONE) return event;
+  }
+  return WO_EVENT_NONE;
+}
+
+wo_event_id wo_signs_find(const struct wo_signs_seen *seen, const struct wo_sign *sign) {
+  const wo_event_id found[] = {
+      find_id(seen->patterns, seen->pattern_count, sign->patterns, sign->pattern_count),
+      find_id(seen->knobs, seen->knob_count, sign->knobs, sign->knob_count),
+      find_kind(seen, sign),
+      find_script(seen, sign),
+      find_part(seen->progress, seen->progress_count, sign->progress, sign->progress_count),
+      find_part(seen->files, seen->file_count, sign->files, sign->file_count),
+      find_part(seen->frames, seen->frames_count, sign->frames, sign->frame_count),
+  };
+  for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
+    if (found[i] != WO_EVENT_NONE) return found[i];
+  }
+  return WO_EVENT_NONE;
+}

@@ -1,0 +1,101 @@
+/* Lines that are looked at for progress, success and failure: matched pattern after pattern, and cleaned only if need be. */
+#include "parsers/scan/candidate.h"
+
+#include <string.h>
+
+#include "parsers/base/clean.h"
+
+static size_t hash_pair(const char *at) {
+  return ((unsigned char)at[0] * 7u + (unsigned char)at[1]) % WO_PAIR_HASHES;
+}
+
+static struct wo_byte_pairs pairs_of(struct wo_view text) {
+  struct wo_byte_pairs pairs = {{false}};
+  for (size_t i = 0; i + 1 < text.len; i++) pairs.is_there[hash_pair(text.ptr + i)] = true;
+  return pairs;
+}
+
+/* False only when the literal cannot be in the text: its first or its last two bytes are not in it. */
+static bool may_hold(const struct wo_byte_pairs *pairs, struct wo_view literal) {
+  if (literal.len < 2) return true;
+  return pairs->is_there[hash_pair(literal.ptr)] && pairs->is_there[hash_pair(literal.ptr + literal.len - 2)];
+}
+
+struct wo_candidate wo__candidate_of(const struct wo_line *line) {
+  return (struct wo_candidate){.raw = line->raw, .line = line, .pairs = pairs_of(line->raw)};
+}
+
+/* The end of a line. Cleaning repairs a cut in the middle of a character. */
+struct wo_candidate wo__candidate_at(struct wo_view raw, uint64_t number, uint64_t offset) {
+  const size_t skip = raw.len > WO_SCAN_AROUND_BYTES ? raw.len - WO_SCAN_AROUND_BYTES : 0;
+  const struct wo_view end = wo_view_skip(raw, skip);
+  return (struct wo_candidate){.raw = end, .number = number, .offset = offset + skip, .pairs = pairs_of(end)};
+}
+
+const struct wo_line *wo__candidate_line(struct wo_scan *scan, struct wo_candidate *candidate) {
+  if (candidate->line == NULL) {
+    wo_scan_make_line(scan, candidate->raw, candidate->number, candidate->offset, &candidate->made);
+    candidate->line = &candidate->made;
+  }
+  return candidate->line;
+}
+
+/* Whether one of the pattern's literals is in the line; true without literals. */
+static bool has_literal(const struct wo_pattern *pattern, const struct wo_candidate *candidate) {
+  for (size_t i = 0; i < pattern->literal_count; i++) {
+    const struct wo_view literal = pattern->literals[i];
+    if (may_hold(&candidate->pairs, literal) && wo_view_find(candidate->raw, literal, 0) != WO_NOT_FOUND) return true;
+  }
+  return pattern->literal_count == 0;
+}
+
+struct found {
+  bool is_found;
+  struct wo_candidate_step *step;
+};
+
+static bool on_found(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
+  struct found *const found = context;
+  (void)pattern;
+  found->is_found = true;
+  if (found->step) wo_view_copy(wo_match_group(match, "step"), found->step->text, sizeof found->step->text);
+  return false;
+}
+
+size_t wo__candidate_match(struct wo_scan *scan, struct wo_places places, enum wo_mark except, struct wo_candidate *candidate,
+                           struct wo_candidate_step *ret_step) {
+  struct found found = {.step = ret_step};
+  wo_pattern_begin_line(scan->set, candidate->raw.len);
+  for (size_t i = 0; i < places.count; i++) {
+    const struct wo_pattern *const pattern = wo_pattern_at(scan->set, places.items[i]);
+    const bool is_left_out = except != WO_MARK_NONE && pattern->mark == except;
+    if (is_left_out || !has_literal(pattern, candidate)) continue;
+    const struct wo_line *const line = wo__candidate_line(scan, candidate);
+    wo_pattern_match(scan->set, places.items[i], line->full, on_found, &found);
+    wo__scan_note_limits(scan, pattern, line->number);
+    if (found.is_found) return places.items[i];
+  }
+  return WO_NOT_FOUND;
+}
+
+struct addition {
+  struct wo_scan *scan;
+  const struct wo_line *line;
+  wo_event_id of;
+  struct wo_event *event;
+};
+
+static bool on_addition(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
+  struct addition *const c = context;
+  c->event = wo__scan_add_match(c->scan, c->line, pattern, match);
+  if (c->event) c->event->of = c->of;
+  return false;
+}
+
+struct wo_event *wo__candidate_add(struct wo_scan *scan, size_t pattern, struct wo_candidate *candidate, wo_event_id of) {
+  struct addition c = {.scan = scan, .line = wo__candidate_line(scan, candidate), .of = of};
+  wo_pattern_begin_line(scan->set, candidate->raw.len);
+  wo_pattern_match(scan->set, pattern, c.line->full, on_addition, &c);
+  wo__scan_note_limits(scan, wo_pattern_at(scan->set, pattern), c.line->number);
+  return c.event;
+}

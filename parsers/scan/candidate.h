@@ -1,0 +1,45 @@
+/* Lines that are looked at for how far the job had come, or how it ended: a few around a failure and at the end of an input, by
+ * few patterns, so that their literals may be short and need no prefilter. Only the scanner includes this. */
+#ifndef WO_CANDIDATE_H
+#define WO_CANDIDATE_H
+
+#include "parsers/scan/scan_internal.h"
+
+/* Which pairs of bytes are in a text, by their hash: most literals are ruled out by one of theirs. */
+enum { WO_PAIR_HASHES = 512 };
+struct wo_byte_pairs {
+  bool is_there[WO_PAIR_HASHES];
+};
+
+/* A line. It is cleaned when a literal is in it: most hold none. */
+struct wo_candidate {
+  struct wo_view raw;
+  uint64_t number;
+  uint64_t offset;
+  const struct wo_line *line; /* NULL: not made yet */
+  struct wo_line made;
+  struct wo_byte_pairs pairs;
+};
+
+/* The candidate of a line that was read for other reasons, and of one that was not: of this the end is looked at. */
+struct wo_candidate wo__candidate_of(const struct wo_line *line);
+struct wo_candidate wo__candidate_at(struct wo_view raw, uint64_t number, uint64_t offset);
+
+/* The line, made when it is first asked for. Its texts are in the scanner's buffer for clean text, until the next line is made.
+ */
+const struct wo_line *wo__candidate_line(struct wo_scan *scan, struct wo_candidate *candidate);
+
+/* The number that a match has in its group "step", as it is printed; empty without one. */
+struct wo_candidate_step {
+  char text[24];
+};
+
+/* The first of the patterns that matches, without those of the mark `except`; WO_NOT_FOUND when none does. Nothing is added.
+ * ret_step may be NULL. */
+size_t wo__candidate_match(struct wo_scan *scan, struct wo_places places, enum wo_mark except, struct wo_candidate *candidate,
+                           struct wo_candidate_step *ret_step);
+
+/* Adds the event of a pattern that matches, as part of the event `of` (or WO_EVENT_NONE). NULL when limits are reached. */
+struct wo_event *wo__candidate_add(struct wo_scan *scan, size_t pattern, struct wo_candidate *candidate, wo_event_id of);
+
+#endif

@@ -1,0 +1,31 @@
+/* Lines that only a program writes that goes on after a failure: it answers requests, or keeps its log at a later time. */
+#include "parsers/scan/scan_internal.h"
+
+/* A program that ends also logs for a moment. */
+#define LATER_NS (INT64_C(2) * 1000000000)
+
+/* Whether the line is a server's record of a request that it answered well. Probes are answered by servers that do nothing else
+ * any more. */
+static bool is_answer(struct wo_view text) {
+  static const char *const answers[] = {"HTTP/1.1\" 200", "HTTP/1.0\" 200", "HTTP/2\" 200", "HTTP/2.0\" 200"};
+  static const char *const probes[] = {"/health", "/metrics", "/ping", "/ready", "/live", "/stats"};
+  return WO_VIEW_ANY(text, wo_view_has, answers) && !WO_VIEW_ANY(text, wo_view_has, probes);
+}
+
+/* Words of a program that ends, or that tells of failures. */
+static bool is_about_end(struct wo_view text) {
+  static const char *const words[] = {"shut",  "clean", "exit",  "clos", "terminat", "stop",
+                                      "abort", "fail",  "error", "kill", "wandb",    "exception"};
+  return WO_VIEW_ANY(text, wo_view_has_nocase, words);
+}
+
+static bool is_later(struct wo_stamp a, struct wo_stamp b) {
+  return a.clock != WO_CLOCK_NONE && a.clock == b.clock && a.time_ns - b.time_ns >= LATER_NS;
+}
+
+bool wo__scan_is_life(const struct wo_line *line, struct wo_stamp since) {
+  const enum wo_severity severity = line->prefix.severity;
+  if (is_answer(line->text)) return true;
+  if (severity != WO_SEVERITY_INFO && severity != WO_SEVERITY_DEBUG) return false;
+  return is_later(line->prefix.stamp, since) && !is_about_end(line->text);
+}

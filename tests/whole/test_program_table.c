@@ -1,0 +1,66 @@
+/* Runs tests/table/programs.txt: what kind of program a log is of, which one, and where it ran. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/support/job/job_sample.h"
+#include "tests/support/table.h"
+
+enum { COMPLAINT_BYTES = 512 };
+
+/* The value of a key in the table; "-" when the log does not tell it. */
+static struct wo_view value_of(const struct wo_program *program, struct wo_view key) {
+  struct wo_view value = {0};
+  if (wo_view_is(key, "kind")) value = wo_view_of(wo_program_kind_name(program->kind));
+  if (wo_view_is(key, "name")) value = program->name.text;
+  if (wo_view_is(key, "platform")) value = program->platform.text;
+  if (wo_view_is(key, "vendor")) value = program->vendor.text;
+  if (wo_view_is(key, "trains"))
+    value = wo_program_suits(program, WO_PROGRAM_BIT(WO_PROGRAM_TRAINING)) ? WO_VIEW("yes") : WO_VIEW("no");
+  return value.len > 0 ? value : WO_VIEW("-");
+}
+
+static size_t check_case(const struct wo_pack *pack, const struct wo_table_case *item) {
+  static char log[64 * 1024];
+  struct sample_job sample;
+  struct wo_view rest = item->expect;
+  size_t failed = 0;
+  snprintf(log, sizeof log, "%.*s", (int)item->log.len, item->log.ptr);
+  sample_log(&sample, pack, log);
+  const struct wo_program *const program = &sample.report->facts.program;
+  while (rest.len > 0) {
+    struct wo_view line = wo_view_trim(wo_view_cut(&rest, '\n'));
+    while (line.len > 0 && line.ptr[0] != '#') {
+      struct wo_view wanted = wo_view_cut(&line, ' ');
+      const struct wo_view key = wo_view_cut(&wanted, '=');
+      const struct wo_view value = value_of(program, key);
+      if (wo_view_equal(value, wanted)) continue;
+      print_error("programs.txt:%llu: %.*s: %.*s is %.*s, not %.*s\n", (unsigned long long)item->line, (int)item->title.len,
+                  item->title.ptr, (int)key.len, key.ptr, (int)value.len, value.ptr, (int)wanted.len, wanted.ptr);
+      for (int kind = 1; kind < WO_PROGRAM_COUNT_; kind++)
+        print_error("  %s %.2f\n", wo_program_kind_name((enum wo_program_kind)kind), program->scores[kind]);
+      failed++;
+    }
+  }
+  sample_done(&sample);
+  return failed;
+}
+
+static void test_table(void **state) {
+  struct wo_table table;
+  char complaint[COMPLAINT_BYTES];
+  size_t failed = 0;
+  if (!wo_table_read(WO_SOURCE_DIR "/tests/table/programs.txt", &table, complaint, sizeof complaint)) fail_msg("%s", complaint);
+  for (size_t i = 0; i < table.count; i++) failed += check_case(*state, &table.items[i]);
+  assert_true(table.count >= 50);
+  wo_table_done(&table);
+  assert_int_equal(failed, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_table)};
+  return cmocka_run_group_tests_name("program table", tests, sample_load_all, sample_unload);
+}

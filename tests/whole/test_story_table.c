@@ -1,0 +1,98 @@
+/* Runs tests/table/stories.txt: which of the failures in a log ended the job, which were survived, which follow from it.
+ *
+ * Expectations, one a line: `outcome NAME`; `line N` of the failure that is quoted, or `line -` for none; `runs N` that are told
+ * apart; `survived N` failures of memory and other errors; `cause ID` of the first finding, or `not ID`; `unsure`: the first
+ * finding is not certain; `says WORDS` that the quoted line or the exception has. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/support/job/job_sample.h"
+#include "tests/support/table.h"
+
+enum { COMPLAINT_BYTES = 512, FEWEST_CASES = 40 };
+
+static uint64_t number_of(struct wo_view text) {
+  uint64_t number = 0;
+  if (wo_number_u64(&text, UINT32_MAX, &number) != WO_OK || text.len > 0) fail_msg("no number: %.*s", (int)text.len, text.ptr);
+  return number;
+}
+
+static size_t count_survived(const struct sample_job *sample) {
+  size_t count = 0;
+  for (size_t i = 0; i < sample->job->events.count; i++) {
+    const enum wo_role role = sample->job->story.roles[i];
+    count += role == WO_ROLE_RECOVERED || role == WO_ROLE_SURVIVED;
+  }
+  return count;
+}
+
+static struct wo_view first_cause(const struct sample_job *sample) {
+  return sample->report->finding_count > 0 ? sample->report->findings[0].cause->id : WO_VIEW("-");
+}
+
+static bool says(const struct wo_event *failure, struct wo_view words) {
+  char text[COMPLAINT_BYTES];
+  snprintf(text, sizeof text, "%.*s", (int)words.len, words.ptr);
+  return failure && (wo_view_has(failure->text, text) || wo_view_has(wo_event_text(failure, WO_FIELD_MESSAGE), text));
+}
+
+static bool holds(const struct sample_job *sample, struct wo_view line) {
+  const struct wo_view verb = wo_view_cut(&line, ' ');
+  const struct wo_event *const failure = sample_failure(sample);
+  if (wo_view_is(verb, "outcome")) return wo_view_is(line, sample_outcome(sample));
+  if (wo_view_is(verb, "line")) return wo_view_is(line, "-") ? !failure : failure && failure->span.line == number_of(line);
+  if (wo_view_is(verb, "runs")) return sample->job->story.run_count == number_of(line);
+  if (wo_view_is(verb, "survived")) return count_survived(sample) == number_of(line);
+  if (wo_view_is(verb, "cause")) return wo_view_equal(first_cause(sample), line);
+  if (wo_view_is(verb, "not")) return !wo_view_equal(first_cause(sample), line);
+  if (wo_view_is(verb, "unsure"))
+    return sample->report->finding_count == 0 || sample->report->findings[0].confidence != WO_CONFIDENCE_CERTAIN;
+  return wo_view_is(verb, "says") && says(failure, line);
+}
+
+static void complain(const struct wo_table_case *item, struct wo_view line, const struct sample_job *sample) {
+  const struct wo_event *const failure = sample_failure(sample);
+  const struct wo_view cause = first_cause(sample);
+  print_error("stories.txt:%llu: %.*s: not so: %.*s\n", (unsigned long long)item->line, (int)item->title.len, item->title.ptr,
+              (int)line.len, line.ptr);
+  print_error("  %s, line %llu, %zu runs, %zu survived, %.*s: %.*s\n", sample_outcome(sample),
+              (unsigned long long)(failure ? failure->span.line : 0), sample->job->story.run_count, count_survived(sample),
+              (int)cause.len, cause.ptr, failure ? (int)failure->text.len : 0, failure ? failure->text.ptr : "");
+}
+
+static size_t check_case(const struct wo_pack *pack, const struct wo_table_case *item) {
+  static char log[64 * 1024];
+  struct sample_job sample;
+  struct wo_view rest = item->expect;
+  size_t failed = 0;
+  snprintf(log, sizeof log, "%.*s", (int)item->log.len, item->log.ptr);
+  sample_log(&sample, pack, log);
+  while (rest.len > 0) {
+    const struct wo_view line = wo_view_trim(wo_view_cut(&rest, '\n'));
+    if (line.len == 0 || line.ptr[0] == '#' || holds(&sample, line)) continue;
+    complain(item, line, &sample);
+    failed++;
+  }
+  sample_done(&sample);
+  return failed;
+}
+
+static void test_table(void **state) {
+  struct wo_table table;
+  char complaint[COMPLAINT_BYTES];
+  size_t failed = 0;
+  if (!wo_table_read(WO_SOURCE_DIR "/tests/table/stories.txt", &table, complaint, sizeof complaint)) fail_msg("%s", complaint);
+  for (size_t i = 0; i < table.count; i++) failed += check_case(*state, &table.items[i]);
+  assert_true(table.count >= FEWEST_CASES);
+  wo_table_done(&table);
+  assert_int_equal(failed, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_table)};
+  return cmocka_run_group_tests_name("story table", tests, sample_load_all, sample_unload);
+}
