@@ -104,6 +104,7 @@ struct wo_scan {
   char *clean;      /* cleaned text of the line being read, WO_LIMIT_LINE_BYTES */
   uint64_t *owners; /* pattern bits of the line being read */
   size_t owner_words;
+  bool is_about_memory; /* a pattern, or a message that goes on, found something about memory in the line being read */
   size_t *by_place; /* indices of patterns, those of one place after those of another */
   struct wo_places before, stages, tail, head;
 

@@ -99,7 +99,7 @@ static void check_samples(const struct wo_lint_rule *rule, const struct wo_patte
 /* Whether a line counts as one piece of evidence: a failure that is counted twice looks like two ranks. */
 static bool counts_once(const struct wo_pattern *pattern) {
   const enum wo_class class = wo_kind_class(pattern->kind);
-  return pattern->where == WO_WHERE_LINE && class != WO_CLASS_CONTEXT && class != WO_CLASS_NONE;
+  return pattern->where == WO_WHERE_LINE && class != WO_CLASS_CONTEXT && class != WO_CLASS_NONE && !pattern->is_fallback;
 }
 
 /* Samples that an earlier pattern of the same kind matches too: the line would give two events of one failure. */
