@@ -116,11 +116,15 @@ static void append_path(struct wo_open *open, struct wo_view path) {
   }
 }
 
-/* Packages are told by the path below their folder, behind "~/"; of other paths the last components distinguish frames, and whole
- * ones would fill the room. */
+/* Packages are told by the path below their folder, behind "~/"; of other paths, which may begin so in notebooks, the last
+ * components distinguish frames, and whole ones would fill the room. */
 static void append_file(struct wo_open *open, struct wo_view path, bool is_package) {
-  if (is_package) append_frame_text(open, WO_VIEW("~/"));
-  append_path(open, is_package ? wo_traceback_package_path(path) : wo_traceback_short_path(path));
+  if (is_package) {
+    append_frame_text(open, WO_VIEW("~/"));
+    append_path(open, wo_traceback_package_path(path));
+  } else {
+    append_path(open, wo_traceback_short_path(wo_view_skip(path, wo_view_starts(path, "~/") ? 2 : 0)));
+  }
 }
 
 /* Whether a function catches every exception of what it calls, reports it and goes on with the next request. */
