@@ -10,11 +10,19 @@ static bool has_finished_elsewhere(const struct wo_job *job, const struct wo_eve
   return false;
 }
 
+/* Whether the name is that of a program's source, which speaks of failures, too. */
+static bool is_source(struct wo_view path) {
+  static const char *const ends[] = {".py", ".c",    ".cc", ".cpp", ".cu", ".h", ".hpp", ".js",
+                                     ".ts", ".java", ".go", ".rs",  ".jl", ".R", ".pl",  ".sh"};
+  return WO_VIEW_ANY(path, wo_view_ends, ends);
+}
+
 /* A line that no pattern knows counts only in a log: scripts and notes speak of failures too. */
 void wo__unknown_drop(const struct wo_job *job, bool *is_open) {
   wo_each_event (event, &job->events) {
     if (event->kind != WO_KIND_UNKNOWN_FAILURE || !is_open[event->id]) continue;
-    const bool is_log = wo_view_is(job->inputs[event->span.file].format, "log");
+    const struct wo_job_input *const input = &job->inputs[event->span.file];
+    const bool is_log = wo_view_is(input->format, "log") && !is_source(input->path);
     is_open[event->id] = is_log && !has_finished_elsewhere(job, event);
   }
 }
