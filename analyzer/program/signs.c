@@ -130,9 +130,8 @@ static void add_event(struct wo_signs_seen *seen, const struct wo_event *event) 
   if (event->kind == WO_KIND_PROGRESS) add(seen->progress, &seen->progress_count, WO_SIGNS_PROGRESS, event->text, event->id);
   if (event->kind == WO_KIND_CONFIG) {
     add(seen->knobs, &seen->knob_count, WO_SIGNS_KNOBS, wo_event_text(event, WO_FIELD_KNOB), event->id);
-  } else {
-    add(seen->patterns, &seen->pattern_count, WO_SIGNS_PATTERNS, event->pattern_id, event->id);
   }
+  add(seen->patterns, &seen->pattern_count, WO_SIGNS_PATTERNS, event->pattern_id, event->id);
 }
 
 const struct wo_signs_seen *wo_signs_collect(const struct wo_job *job, struct wo_arena *arena) {
