@@ -93,7 +93,7 @@ static const char log_text[] =
     "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:`x`\nseq_len = 4096\n"
     "Traceback (most recent call last):\n  File \"/home/u/train.py\", line 12, in main\n    loss.backward()\n"
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 39.38 GiB of which "
-    "1.25 GiB is free. Of the allocated memory 28.53 GiB is allocated by PyTorch, and 9.24 GiB is reserved by PyTorch but "
+    "1.25 GiB is free. Of the allocated memory 36.53 GiB is allocated by PyTorch, and 1.24 GiB is reserved by PyTorch but "
     "unallocated.\n"
     "slurmstepd: error: *** JOB 4711 ON gpu02 CANCELLED AT 2025-01-01T00:00:00 ***\n"
     "   Command=/home/u/x.sh; rm -rf ~ #\n";
