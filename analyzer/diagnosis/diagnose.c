@@ -4,9 +4,16 @@
 
 #include <assert.h>
 
+/* Whether a fact is unknown without which the cause cannot apply. */
+static bool lacks_fact(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause) {
+  for (size_t i = 0; i < cause->need_count; i++) {
+    if (!diagnosis->source.get(diagnosis->source.context, cause->needs[i]).is_known) return true;
+  }
+  return false;
+}
+
 /* Any exception of a cause excludes it, whatever its score is. */
 static bool applies(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause) {
-  if (cause->off) return false;
   for (size_t i = 0; i < cause->not_when_count; i++) {
     if (wo_diagnosis_holds(diagnosis, cause->not_when[i].when)) return false;
   }
@@ -98,8 +105,11 @@ enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, const struct wo
   if (!findings) return WO_E_NOMEM;
   size_t count = 0;
   for (size_t i = 0; i < pack->cause_count; i++) {
-    if (!applies(diagnosis, &pack->causes[i])) continue;
-    const struct wo_cause *cause = wo_pack_cause_at(pack, i);
+    const struct wo_cause *cause = &pack->causes[i];
+    if (cause->off || lacks_fact(diagnosis, cause)) continue;
+    cause = wo_pack_cause_head(pack, i);
+    if (cause && !applies(diagnosis, cause)) continue;
+    cause = cause ? wo_pack_cause_at(pack, i) : NULL;
     if (!cause) return WO_E_NOMEM;
     const struct wo_finding finding = judge(diagnosis, cause);
     if (finding.score >= WO_SCORE_SHOWN) insert_sorted(findings, &count, &finding);

@@ -10,6 +10,9 @@
 /* Shells and torchrun add this to the number of a signal to make an exit code. */
 #define CODE_BASE 128
 
+/* PBS does so with this one. */
+#define PBS_CODE_BASE 256
+
 struct signal_row {
   int number;
   const char *name;
@@ -66,7 +69,8 @@ static const char *name_of_code(double code) {
     if (code == statuses[i].number || code == (double)(uint32_t)statuses[i].number) return statuses[i].name;
   }
   if (code < 0 && code > -64) return name_of_number((int)-code);
-  return code > CODE_BASE && code < CODE_BASE + 64 ? name_of_number((int)code - CODE_BASE) : NULL;
+  const int base = code > PBS_CODE_BASE ? PBS_CODE_BASE : CODE_BASE;
+  return code > base && code < base + 64 ? name_of_number((int)code - base) : NULL;
 }
 
 /* The signal of an event, or NULL. "Fatal Python error: Bus error" is a crash like a segmentation fault and names its signal. */

@@ -95,6 +95,8 @@ void wo__facts_failure(struct wo_facts *facts) {
   wo__set_text(facts, "oom.kind", wo_view_of(wo_kind_name(failure->kind)), failure->id);
   if (failure->rank != WO_RANK_UNKNOWN) wo__set_number(facts, "oom.rank", failure->rank, failure->id);
   wo__set_text(facts, "oom.phase", facts->job->story.phase, failure->id);
+  const bool is_card = wo_kind_class(failure->kind) == WO_CLASS_GPU_MEMORY;
+  if (is_card) wo__set_text(facts, "oom.program", wo_event_text(failure, WO_FIELD_PROGRAM), failure->id);
   wo__set_text(facts, "oom.shape", wo_event_text(failure, WO_FIELD_SHAPE), failure->id);
   wo__set_text(facts, "oom.other_process_pids", wo_event_text(failure, WO_FIELD_OTHER_PROCESS_PIDS), failure->id);
   wo__set_field(facts, "oom.gpu", failure, WO_FIELD_GPU);
@@ -103,6 +105,6 @@ void wo__facts_failure(struct wo_facts *facts) {
   if (failure->kind == WO_KIND_VLLM_KV) wo__set_field(facts, "oom.fitting_tokens", failure, WO_FIELD_KV_TOKENS);
   read_repeats(facts, failure);
   read_text(facts, failure);
-  read_traceback(facts, wo_kind_class(failure->kind) == WO_CLASS_GPU_MEMORY);
+  read_traceback(facts, is_card);
   read_step(facts, failure);
 }

@@ -15,9 +15,12 @@ static bool is_engine_kind(enum wo_kind kind) {
          kind == WO_KIND_GGML_OOM;
 }
 
-/* Inference has neither gradients nor an optimizer. */
-static bool is_training_phase(struct wo_view phase) {
-  return wo_view_is(phase, "backward") || wo_view_is(phase, "optimizer");
+/* Inference has neither gradients nor an optimizer. Where signs do not tell the kind, a phase or a setting of trainers does. */
+static bool is_training(const struct wo_facts *facts) {
+  const struct wo_view phase = facts->job->story.phase;
+  if (facts->program.kind != WO_PROGRAM_UNKNOWN) return facts->program.kind == WO_PROGRAM_TRAINING;
+  if (wo_view_is(phase, "backward") || wo_view_is(phase, "optimizer")) return true;
+  return wo_facts_setting(facts, WO_VIEW("micro_batch")) != NULL || wo_facts_setting(facts, WO_VIEW("optimizer")) != NULL;
 }
 
 /* Trainers for reinforcement learning start an engine inside (verl, OpenRLHF with vLLM), so the name of an engine alone does not
@@ -26,8 +29,6 @@ void wo__facts_frameworks(struct wo_facts *facts) {
   const struct wo_event *failure = wo__failure_of(facts);
   bool is_serving = failure && is_engine_kind(failure->kind);
   bool is_capture = false;
-  bool is_training = is_training_phase(facts->job->story.phase) || wo_facts_setting(facts, WO_VIEW("micro_batch")) != NULL ||
-                     wo_facts_setting(facts, WO_VIEW("optimizer")) != NULL;
   wo_each_event (event, &facts->job->events) {
     if (event->is_quoted) continue;
     const bool is_graph_capture = event->mark == WO_MARK_GRAPH_CAPTURE;
@@ -38,7 +39,7 @@ void wo__facts_frameworks(struct wo_facts *facts) {
     }
   }
   if (!failure || !wo_story_is_memory(failure)) return;
-  wo__set_bool(facts, "oom.is_serving", is_serving && !is_training, failure->id);
+  wo__set_bool(facts, "oom.is_serving", is_serving && !is_training(facts), failure->id);
   wo__set_bool(facts, "oom.is_graph_capture", is_capture, failure->id);
 }
 
@@ -52,6 +53,7 @@ void wo__facts_program(struct wo_facts *facts) {
   wo__set_text(facts, "program.name", program->name.text, program->name.evidence);
   wo__set_text(facts, "host.platform", program->platform.text, program->platform.evidence);
   wo__set_text(facts, "gpu.vendor", program->vendor.text, program->vendor.evidence);
+  wo__set_text(facts, "job.manager", program->manager.text, program->manager.evidence);
   const bool trains = wo_program_suits(program, WO_PROGRAM_BIT(WO_PROGRAM_TRAINING));
   if (trains || is_known) wo__set_bool(facts, "program.trains", trains, program->kind_evidence);
 }

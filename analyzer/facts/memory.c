@@ -140,6 +140,8 @@ static void read_account(struct wo_facts *facts, const struct wo_event *event) {
   wo__set_field(facts, "engine.non_torch", event, WO_FIELD_NON_TORCH_BYTES);
   wo__set_field(facts, "engine.activation_peak", event, WO_FIELD_ACTIVATION_BYTES);
   wo__set_field(facts, "engine.kv_cache", event, WO_FIELD_AVAILABLE_BYTES);
+  wo__set_field(facts, "engine.kv_tokens", event, WO_FIELD_KV_TOKENS);
+  wo__set_field(facts, "engine.concurrency", event, WO_FIELD_CONCURRENCY);
 }
 
 /* The index of the card that failed, as the process sees it; negative where no line names it. */

@@ -4,7 +4,7 @@
 #include "analyzer/program/signs.h"
 
 /* Distinct names, platforms or vendors that are weighed against each other; packs name fewer. */
-#define TEXTS_MAX 24
+#define TEXTS_MAX 20
 
 struct texts {
   struct wo_program_text items[TEXTS_MAX];
@@ -48,7 +48,7 @@ static enum wo_program_kind choose(const double scores[WO_PROGRAM_COUNT_]) {
 
 void wo_program_judge(const struct wo_job *job, struct wo_arena *arena, struct wo_program *ret_program) {
   const struct wo_pack *const pack = job->pack;
-  struct texts names = {0}, platforms = {0}, vendors = {0};
+  struct texts names = {0}, platforms = {0}, vendors = {0}, managers = {0};
   wo_event_id evidence[WO_PROGRAM_COUNT_];
   double strongest[WO_PROGRAM_COUNT_] = {0};
   *ret_program = (struct wo_program){.kind_evidence = WO_EVENT_NONE};
@@ -65,12 +65,14 @@ void wo_program_judge(const struct wo_job *job, struct wo_arena *arena, struct w
     add_text(&names, sign->name, weight, event);
     add_text(&platforms, sign->platform, weight, event);
     add_text(&vendors, sign->vendor, weight, event);
+    add_text(&managers, sign->manager, weight, event);
   }
   ret_program->kind = choose(ret_program->scores);
   ret_program->kind_evidence = evidence[ret_program->kind == WO_PROGRAM_UNKNOWN ? WO_PROGRAM_TRAINING : ret_program->kind];
   ret_program->name = best_text(&names);
   ret_program->platform = best_text(&platforms);
   ret_program->vendor = best_text(&vendors);
+  ret_program->manager = best_text(&managers);
 }
 
 bool wo_program_suits(const struct wo_program *program, unsigned set) {

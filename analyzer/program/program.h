@@ -22,6 +22,7 @@ struct wo_program {
   struct wo_program_text name;      /* "vllm" */
   struct wo_program_text platform;  /* "linux" */
   struct wo_program_text vendor;    /* "nvidia" */
+  struct wo_program_text manager;   /* "slurm" */
 };
 
 /* Judges a closed job. Memory that is out leaves texts empty and the kind unknown. */

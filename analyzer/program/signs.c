@@ -41,7 +41,11 @@ static void add_name(struct wo_signs_seen *seen, struct wo_view name, wo_event_i
 
 /* Whether a shortened path is of a package: its functions say what the package does, not what the program does with it. */
 static bool is_of_package(struct wo_view path) {
-  return wo_view_starts(path, "torch/") || wo_view_has(path, "-packages/") || wo_view_starts(path, "<");
+  static const char *const roots[] = {
+      "torch/",     "vllm/",    "sglang/",     "transformers/", "deepspeed/", "accelerate/", "diffusers/",
+      "lightning/", "keras/",   "tensorflow/", "jax/",          "xformers/",  "ray/",        "peft/",
+      "numpy/",     "asyncio/", "concurrent/", "uvicorn/",      "<",          "importlib/",  "multiprocessing/"};
+  return WO_VIEW_ANY(path, wo_view_starts, roots) || wo_view_has(path, "-packages/");
 }
 
 /* Frames at the top level of a file name a script, the others of the user's code a function: "path|function|code;". Files of

@@ -54,7 +54,8 @@ static void add_ranks(const struct wo__writer *w, struct wo_text *text) {
  * program ("iteration", "epoch"); it shows at once whether a job died at its start or after a day. */
 static void add_outcome(const struct wo__writer *w, struct wo_text *text) {
   const struct wo_story *const story = w->story;
-  wo_text_add(text, "%s", wo_outcome_text(story->outcome));
+  const bool is_unknown_failure = story->outcome == WO_OUTCOME_UNKNOWN && story->failure != WO_EVENT_NONE;
+  wo_text_add(text, "%s", is_unknown_failure ? "ends with what looks like a failure" : wo_outcome_text(story->outcome));
   if (story->step < 0 || story->outcome == WO_OUTCOME_SUCCESS || !wo_program_has_steps(&w->report->facts.program)) return;
   wo_text_add(text, " at ");
   wo_text_add_view(text, story->step_unit.len > 0 ? story->step_unit : WO_VIEW("step"));

@@ -18,8 +18,9 @@
 #include "parsers/base/units.h"
 
 enum {
-  PLACES_NAMED = 2,   /* after one argument */
-  QUOTE_COLUMNS = 640 /* of an evidence line, unless verbose */
+  PLACES_NAMED = 2,    /* after one argument */
+  QUOTE_COLUMNS = 640, /* of an evidence line, unless verbose */
+  QUOTE_END_LINES = 3  /* at the end of one that is longer */
 };
 
 /* ---- Small texts ---- */
@@ -158,25 +159,74 @@ static struct wo_view without_advice(struct wo_view text) {
   return text;
 }
 
-void wo__write_quote(const struct wo__writer *w, const struct wo_event *event) {
-  const size_t room = w->page.style.width - (WO__INDENT + 6);
-  const size_t lines_max = w->page.style.is_verbose ? SIZE_MAX : QUOTE_COLUMNS / room + 1;
-  const struct wo_view part = decisive_part(event);
-  const struct wo_view whole = wo_view_trim(event->text);
-  struct wo_view rest = w->page.style.is_verbose ? whole : without_advice(whole);
-  const bool is_cut = rest.len < whole.len;
-  for (size_t lines = 0; rest.len > 0 && lines < lines_max; lines++) {
-    const struct wo_view line = wo_text_take_line(&rest, room);
-    put_gutter(w);
-    wo_page_put(&w->page, WO_TINT_PLAIN, line);
-    wo__end_line(w);
-    put_carets(w, line, part);
+/* Which lines of a wrapped text are shown: from `first` on, and the last ones of the text. */
+struct shown {
+  size_t first, count;
+  size_t last; /* lines at the end that are shown as well */
+};
+
+static size_t count_lines(struct wo_view text, size_t room) {
+  size_t count = 0;
+  for (; text.len > 0; count++) wo_text_take_line(&text, room);
+  return count;
+}
+
+/* The line of the wrapped text in which the part begins. */
+static size_t line_of(struct wo_view text, size_t room, const char *part) {
+  size_t at = 0;
+  for (; text.len > 0; at++) {
+    const struct wo_view line = wo_text_take_line(&text, room);
+    if (part < line.ptr + line.len) return at;
   }
-  if (rest.len == 0 && !is_cut) return;
-  /* The message goes on, but its important part is at the start. */
+  return at;
+}
+
+/* The part by which the event was found, unless that is the whole line. */
+static struct wo_view found_part(const struct wo_event *event) {
+  const struct wo_view part = decisive_part(event);
+  return part.len > 0 || event->match.len == 0 || event->match.len * 2 > event->text.len ? part : event->match;
+}
+
+/* A long text is shown around the part that decides; if no part does, by its start and its end, where messages say most. */
+static struct shown choose_lines(const struct wo_event *event, struct wo_view text, size_t room, size_t most) {
+  const struct wo_view part = found_part(event);
+  const size_t count = count_lines(text, room);
+  if (count <= most || most <= QUOTE_END_LINES) return (struct shown){.count = count <= most ? count : most};
+  const size_t at = part.len > 0 ? line_of(text, room, part.ptr) : 0;
+  if (at + 1 >= most - QUOTE_END_LINES) return (struct shown){.first = at - 1, .count = most};
+  return (struct shown){.count = most - QUOTE_END_LINES, .last = part.len > 0 ? 0 : QUOTE_END_LINES};
+}
+
+static void put_dots(const struct wo__writer *w) {
   put_gutter(w);
   wo_page_put(&w->page, WO_TINT_FAINT, WO_VIEW("..."));
   wo__end_line(w);
+}
+
+void wo__write_quote(const struct wo__writer *w, const struct wo_event *event) {
+  const size_t room = w->page.style.width - (WO__INDENT + 6);
+  const size_t most = w->page.style.is_verbose ? SIZE_MAX : QUOTE_COLUMNS / room + 1;
+  const struct wo_view whole = wo_view_trim(event->text);
+  struct wo_view rest = w->page.style.is_verbose ? whole : without_advice(whole);
+  const bool is_cut = rest.len < whole.len;
+  const size_t count = count_lines(rest, room);
+  const struct shown shown = choose_lines(event, rest, room, most);
+  bool is_gap = false;
+  for (size_t at = 0; rest.len > 0; at++) {
+    const struct wo_view line = wo_text_take_line(&rest, room);
+    const bool is_shown = (at >= shown.first && at - shown.first < shown.count) || at + shown.last >= count;
+    if (!is_shown) {
+      if (!is_gap) put_dots(w);
+      is_gap = true;
+      continue;
+    }
+    is_gap = false;
+    put_gutter(w);
+    wo_page_put(&w->page, WO_TINT_PLAIN, line);
+    wo__end_line(w);
+    put_carets(w, line, decisive_part(event));
+  }
+  if (is_cut && !is_gap) put_dots(w);
 }
 
 /* ---- A finding ---- */

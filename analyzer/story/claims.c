@@ -2,6 +2,9 @@
  * the job went on. */
 #include "analyzer/story/story_internal.h"
 
+/* Lines between the death of a process without a rank and the end of the job, at most, if the job hung in between. */
+#define HANG_LINES 40
+
 /* Whether somebody interrupted the program: Python raises this for SIGINT. */
 static bool is_interrupt(const struct wo_event *event) {
   return event->kind == WO_KIND_TRACEBACK && wo_view_ends(wo_event_text(event, WO_FIELD_EXCEPTION), "KeyboardInterrupt");
@@ -125,6 +128,7 @@ enum wo__claim wo__claim_of(const struct wo_event *event) {
   static const enum wo__claim of_classes[WO_CLASS_CONTEXT + 1] = {
       [WO_CLASS_GPU_MEMORY] = WO__CLAIM_MEMORY, [WO_CLASS_HOST_MEMORY] = WO__CLAIM_MEMORY, [WO_CLASS_ENDING] = WO__CLAIM_ENDING,
       [WO_CLASS_HARDWARE] = WO__CLAIM_ENDING,   [WO_CLASS_PROGRAM] = WO__CLAIM_PROGRAM,    [WO_CLASS_EXIT] = WO__CLAIM_EXIT};
+  if (event->kind == WO_KIND_TRACEBACK && wo_event_field(event, WO_FIELD_IS_CAUGHT)) return WO__CLAIM_CAUGHT;
   if (wo__is_consequence(event)) return wo__is_reaction(event) ? WO__CLAIM_REACTION : WO__CLAIM_SECONDARY;
   if (is_weak_kill(event)) return WO__CLAIM_PROGRAM;
   if (event->kind == WO_KIND_UNKNOWN_FAILURE) return WO__CLAIM_UNKNOWN;
@@ -166,11 +170,39 @@ static void drop_outlived(struct wo_job *job, bool *is_open) {
   }
 }
 
+/* Whether a process died of this exception while others waited for it: it is of a rank, or nothing but the end of the job stands
+ * below it. */
+static bool has_hung_after(struct wo_job *job, const struct wo_event *death, const struct wo_event *limit) {
+  if (death->kind != WO_KIND_TRACEBACK || death->span.file != limit->span.file || death->span.line >= limit->span.line)
+    return false;
+  if (job->story.run_of[death->id] != job->story.run_of[limit->id] || !wo__is_uncaught(job, death)) return false;
+  return death->rank != WO_RANK_UNKNOWN || limit->span.line - death->span.line <= HANG_LINES;
+}
+
+/* A job that hangs because one of its processes died reaches its time limit: the death decides. Steps after it show that the job
+ * went on. */
+static void drop_hung_limits(struct wo_job *job, bool *is_open) {
+  const struct wo_event *limit = NULL, *last_step = NULL;
+  wo_each_event (event, &job->events) {
+    if (is_open[event->id] && event->kind == WO_KIND_TIME_LIMIT && !wo_story_is_accounting(event) && !limit) limit = event;
+    if (event->kind == WO_KIND_PROGRESS && (!last_step || event->span.line > last_step->span.line)) last_step = event;
+  }
+  if (!limit) return;
+  wo_each_event (event, &job->events) {
+    const bool has_gone_on = last_step && last_step->span.file == event->span.file && last_step->span.line > event->span.line;
+    if (!is_open[event->id] || has_gone_on || !has_hung_after(job, event, limit)) continue;
+    is_open[limit->id] = false;
+    job->story.roles[limit->id] = WO_ROLE_CONSEQUENCE;
+    return;
+  }
+}
+
 enum wo_status wo__claims_open(struct wo_job *job, bool *is_open) {
   wo_each_event (event, &job->events)
     is_open[event->id] = is_candidate(event) && !is_frame(job, event) && !wo__is_wrapper(job, event);
   if (wo__survivors_find(job, is_open) != WO_OK) return WO_E_NOMEM;
   drop_explained_kills(job, is_open);
   drop_outlived(job, is_open);
+  drop_hung_limits(job, is_open);
   return WO_OK;
 }

@@ -25,6 +25,7 @@ static const char *const echo_exceptions[] = {
     "AsyncEngineDeadError",
     "BrokenProcessPool",
     "TerminatedWorkerError",
+    "Joblib",
     "NodeDiedError",
     "OwnerDiedError",
     "TrainingFailedError",
@@ -110,5 +111,6 @@ enum wo_outcome wo__outcome_of_consequence(const struct wo_event *event) {
   if (wo__is_reaction(event)) return WO_OUTCOME_OTHER;
   if (signal.len > 0) return is_request_to_stop(signal) ? WO_OUTCOME_CANCELLED : WO_OUTCOME_OTHER;
   if (is_collective(event)) return WO_OUTCOME_NCCL;
-  return event->kind == WO_KIND_TRACEBACK ? WO_OUTCOME_PROGRAM_ERROR : WO_OUTCOME_OTHER;
+  const bool is_exception = event->kind == WO_KIND_TRACEBACK || wo_view_has(event->text, "Error");
+  return is_exception ? WO_OUTCOME_PROGRAM_ERROR : WO_OUTCOME_OTHER;
 }

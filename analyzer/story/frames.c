@@ -1,6 +1,13 @@
 /* Tracebacks of failures: which one belongs to which message, and which facts its frames show. */
 #include "analyzer/story/story_internal.h"
 
+/* Lines below a traceback in which its message may be: an exception without one is explained further down, by Paddle below the
+ * stack of C++. */
+static uint64_t reach_of(const struct wo_event *traceback) {
+  const bool is_explained_later = wo_event_field(traceback, WO_FIELD_EXCEPTION) && !wo_event_field(traceback, WO_FIELD_MESSAGE);
+  return is_explained_later ? WO__TRACEBACK_EMPTY_LINES : WO__TRACEBACK_LINES;
+}
+
 /* A traceback on one line with the message may have been read after it. */
 static wo_event_id after_on_its_line(const struct wo_job *job, const struct wo_event *event) {
   for (size_t i = (size_t)event->id + 1; i < job->events.count; i++) {
@@ -31,7 +38,7 @@ wo_event_id wo_story_traceback_of(const struct wo_job *job, const struct wo_even
     const struct wo_event *other = &job->events.items[id];
     if (wo_event_field(other, WO_FIELD_IS_BARE)) continue; /* it has no frames to add */
     if (other->kind != WO_KIND_TRACEBACK || other->span.file != event->span.file || other->rank != event->rank) continue;
-    if (other->span.line <= event->span.line && event->span.line - other->span.line <= WO__TRACEBACK_LINES) return id;
+    if (other->span.line <= event->span.line && event->span.line - other->span.line <= reach_of(other)) return id;
   }
   return just_after(job, event);
 }

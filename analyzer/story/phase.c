@@ -68,76 +68,161 @@ static bool has_word(struct wo_view name, const struct wo_view *words, size_t co
 
 /* ---- Frames ---- */
 
+/* Hashes of pairs of bytes. */
+enum { PAIRS = 256 };
+
 /* "path|function|code"; packages begin with "~/". */
 struct frame {
   struct wo_view text, function;
   bool is_user;
+  bool has_pair[PAIRS]; /* which pairs of bytes are in the text, by their hash */
 };
+
+static size_t hash_pair(const char *at) {
+  return ((unsigned char)at[0] * 7u + (unsigned char)at[1]) % PAIRS;
+}
 
 static struct frame frame_of(struct wo_view text) {
   struct wo_view rest = text;
   (void)wo_view_cut(&rest, '|');
-  return (struct frame){.text = text, .function = wo_view_cut(&rest, '|'), .is_user = !wo_view_starts(text, "~/")};
+  struct frame frame = {.text = text, .function = wo_view_cut(&rest, '|'), .is_user = !wo_view_starts(text, "~/")};
+  for (size_t i = 0; i + 1 < text.len; i++) frame.has_pair[hash_pair(text.ptr + i)] = true;
+  return frame;
+}
+
+/* Most needles are ruled out by their first or their last two bytes. */
+static bool frame_has(const struct frame *frame, const struct wo_view *needles, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_view needle = needles[i];
+    if (needle.len < 2 || !frame->has_pair[hash_pair(needle.ptr)]) continue;
+    if (!frame->has_pair[hash_pair(needle.ptr + needle.len - 2)]) continue;
+    if (wo_view_find(frame->text, needle, 0) != WO_NOT_FOUND) return true;
+  }
+  return false;
+}
+
+/* The name counts if the user wrote it: libraries call other things "test". */
+static bool is_named(const struct wo_phase_hint *hint, const struct frame *frame) {
+  if (!frame->is_user || hint->word_count == 0) return false;
+  return has_word(frame->function, hint->words, hint->word_count) &&
+         !has_word(frame->function, hint->not_words, hint->not_word_count);
 }
 
 static bool shows(const struct wo_phase_hint *hint, const struct frame *frame) {
-  return is_any(frame->function, hint->functions, hint->function_count) ||
-         has_any(frame->text, hint->any_of, hint->any_of_count) ||
-         (frame->is_user && hint->word_count > 0 && has_word(frame->function, hint->words, hint->word_count) &&
-          !has_word(frame->function, hint->not_words, hint->not_word_count));
+  const bool is_shown = is_any(frame->function, hint->functions, hint->function_count) ||
+                        frame_has(frame, hint->any_of, hint->any_of_count) || is_named(hint, frame);
+  return is_shown && !frame_has(frame, hint->none_of, hint->none_of_count);
 }
 
 /* The sign of one frame that reaches furthest; of equal ones the first in the list. */
-static struct found sign_of(const struct wo_pack *pack, const struct frame *frame) {
+static struct found sign_of(const struct wo_pack *pack, const struct frame *frame, bool is_memory) {
   struct found best = {.reach = WO_REACH_NONE};
   for (size_t i = 0; i < pack->phase_count; i++) {
     const struct wo_phase_hint *const hint = &pack->phases[i];
-    if (hint->fact.len > 0 || reach_of(hint) <= best.reach || !shows(hint, frame)) continue;
+    if (hint->fact.len > 0 || reach_of(hint) <= best.reach || (hint->is_of_memory && !is_memory)) continue;
+    if (!shows(hint, frame)) continue;
     best = (struct found){hint->phase, reach_of(hint)};
   }
   return best;
 }
 
 /* Functions of a test suite are called tests whatever they do. */
-static void take_frames(const struct wo_pack *pack, struct wo_view frames, struct found *found) {
+static void take_frames(const struct wo_pack *pack, struct wo_view frames, bool is_memory, struct found *found) {
   const bool is_test_run = wo_view_has(frames, ";~/_pytest/") || wo_view_has(frames, "unittest/case.py|");
   while (frames.len > 0) {
     const struct wo_view text = wo_view_cut(&frames, ';');
     if (text.len == 0) continue;
     struct frame frame = frame_of(text);
     frame.is_user = frame.is_user && !is_test_run;
-    take(found, sign_of(pack, &frame));
+    take(found, sign_of(pack, &frame, is_memory));
   }
 }
 
 struct wo_view wo_story_phase(const struct wo_pack *pack, struct wo_view frames) {
   struct found found = {.reach = WO_REACH_NONE};
-  take_frames(pack, frames, &found);
+  take_frames(pack, frames, true, &found);
   return found.phase;
 }
 
 /* ---- Words ---- */
 
-/* Whether an event was found while looking around the failure. */
-static bool is_around(const struct wo_job *job, const struct wo_event *event, const struct wo_event *failure) {
-  return event->of == failure->id || (event->of != WO_EVENT_NONE && event->of == job->story.traceback);
+/* Lines between the words of a stage and the failure, or between the failure and the name of the task that it ended. */
+#define STAGE_LINES 250
+#define TASK_LINES 8
+
+/* Lines that TensorFlow may print between a failure and its node. */
+#define DUMP_LINES 3000
+
+static bool has_state(const struct wo_event *stage, const char *state) {
+  return wo_view_is(wo_event_text(stage, WO_FIELD_STATE), state);
 }
 
-/* The reach that a pattern gives to the words of a stage: what follows decides against most of them. */
+/* The frames inside of a stage decide against its words, unless those hold for all that is computed in it. */
 static enum wo_reach reach_of_words(const struct wo_event *stage) {
-  return wo_view_is(wo_event_text(stage, WO_FIELD_STATE), "pass") ? WO_REACH_PASS : WO_REACH_WORK;
+  return has_state(stage, "pass") || has_state(stage, "task") ? WO_REACH_PASS : WO_REACH_WORK;
 }
 
-static void take_words(const struct wo_job *job, const struct wo_event *failure, struct found *found) {
+/* Whether the program made a step between two lines. */
+static bool has_step(const struct wo_job *job, const struct wo_event *stage, const struct wo_event *failure) {
   wo_each_event (event, &job->events) {
-    if (event->kind != WO_KIND_STAGE || !is_around(job, event, failure)) continue;
-    const struct found sign = {wo_event_text(event, WO_FIELD_PHASE), reach_of_words(event)};
-    take(found, sign);
-    return;
+    if (event->kind != WO_KIND_PROGRESS || event->span.file != failure->span.file) continue;
+    if (event->span.line > stage->span.line && event->span.line <= failure->span.line) return true;
   }
+  return false;
+}
+
+/* Sorts of stages, by the state that their pattern gives: what the program does, what sort of program it is, and the node of a
+ * graph that failed. */
+enum sort { SORT_STAGE, SORT_PROGRAM, SORT_NODE };
+
+static enum sort sort_of(const struct wo_event *stage) {
+  if (has_state(stage, "program")) return SORT_PROGRAM;
+  return has_state(stage, "node") ? SORT_NODE : SORT_STAGE;
+}
+
+/* Whether a stage is about the failure. Behind it only the name of the failed task is, or what one sort of program prints; a node
+ * is told at the end of a dump of the memory. */
+static bool is_about(const struct wo_event *stage, const struct wo_event *failure) {
+  if (stage->kind != WO_KIND_STAGE || stage->span.file != failure->span.file) return false;
+  const uint64_t line = stage->span.line;
+  if (line <= failure->span.line) return sort_of(stage) != SORT_NODE && failure->span.line - line <= STAGE_LINES;
+  if (sort_of(stage) == SORT_NODE) return line - failure->span.line <= DUMP_LINES;
+  return line - failure->span.line <= TASK_LINES && (sort_of(stage) == SORT_PROGRAM || has_state(stage, "task"));
+}
+
+/* The nearest stage before the failure, else the nearest behind it. NULL if there is none. */
+static const struct wo_event *stage_of(const struct wo_job *job, const struct wo_event *failure, enum sort sort) {
+  const struct wo_event *best = NULL;
+  wo_each_event (event, &job->events) {
+    if (!is_about(event, failure) || sort_of(event) != sort) continue;
+    const bool is_before = event->span.line <= failure->span.line;
+    const bool is_nearer = best && (best->span.line > failure->span.line || event->span.line >= best->span.line);
+    if (!best || (is_before && is_nearer)) best = event;
+  }
+  return best;
+}
+
+/* An exception has its traceback; what the program said long before says nothing about where it was raised. */
+static void take_words(const struct wo_job *job, const struct wo_event *failure, struct found *found) {
+  if (failure->kind == WO_KIND_TRACEBACK && wo_event_field(failure, WO_FIELD_FRAMES)) return;
+  const struct wo_event *const stage = stage_of(job, failure, SORT_STAGE);
+  if (!stage || has_step(job, stage, failure)) return;
+  take(found, (struct found){wo_event_text(stage, WO_FIELD_PHASE), reach_of_words(stage)});
+}
+
+/* Layers alone do not show what a program is for; lines that only one sort of program prints do. */
+static void take_program(const struct wo_job *job, const struct wo_event *failure, struct found *found) {
+  const struct wo_event *const stage = stage_of(job, failure, SORT_PROGRAM);
+  if (stage && found->reach == WO_REACH_WORK) take(found, (struct found){wo_event_text(stage, WO_FIELD_PHASE), WO_REACH_PASS});
 }
 
 /* ---- The message ---- */
+
+/* The node of a graph is where it failed, whatever called the graph. */
+static void take_node(const struct wo_job *job, const struct wo_event *failure, struct found *found) {
+  const struct wo_event *const node = stage_of(job, failure, SORT_NODE);
+  if (node) take(found, (struct found){wo_event_text(node, WO_FIELD_PHASE), WO_REACH_TOLD});
+}
 
 static void take_message(const struct wo_pack *pack, const struct wo_event *event, struct found *found) {
   const struct wo_view kind = wo_view_of(wo_kind_name(event->kind));
@@ -171,10 +256,13 @@ static void borrow_traceback(struct wo_job *job) {
 void wo__read_phase(struct wo_job *job, const struct wo_event *failure) {
   struct found found = {.reach = WO_REACH_NONE};
   if (!failure) return;
-  if (job->story.traceback == WO_EVENT_NONE && wo_story_is_memory(failure)) borrow_traceback(job);
+  const bool is_memory = wo_story_is_memory(failure);
+  if (job->story.traceback == WO_EVENT_NONE && is_memory) borrow_traceback(job);
   const struct wo_event *const traceback = wo_event_get(&job->events, job->story.traceback);
   take_words(job, failure, &found);
-  if (traceback) take_frames(job->pack, wo_event_text(traceback, WO_FIELD_FRAMES), &found);
+  if (traceback) take_frames(job->pack, wo_event_text(traceback, WO_FIELD_FRAMES), is_memory, &found);
+  take_program(job, failure, &found);
+  take_node(job, failure, &found);
   take_messages(job, failure, &found);
   job->story.phase = found.phase;
 }

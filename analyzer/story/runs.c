@@ -11,6 +11,7 @@
 
 /* Steps that a run must have done for its successor to be told by steps that start again. */
 #define STEPS_DONE 10
+#define EPOCHS_DONE 0.5
 
 /* Lines after an exception in which its message may go on. */
 #define MESSAGE_LINES 8
@@ -22,15 +23,15 @@
 struct walk {
   struct wo_story *story;
   uint32_t file;
-  struct wo_run run;     /* the one being read */
-  uint64_t end_line;     /* of the last end in it; 0 if there is none */
-  uint64_t failure_line; /* of the last end or failure of any sort in it; 0 if there is none */
-  uint64_t trouble_line; /* the same, or of what follows from one */
-  uint64_t id_line;      /* where its job was last named; 0 = nowhere */
-  bool is_starting;      /* the program is started again after that end */
-  bool has_mixed_ids;    /* two jobs write to the file at once: ids divide nothing */
-  bool is_uncaught;      /* that end is an exception that nothing caught */
-  double step;           /* progress last seen before it, and what that counts */
+  struct wo_run run;       /* the one being read */
+  uint64_t end_line;       /* of the last end in it; 0 if there is none */
+  uint64_t failure_line;   /* of the last end or failure of any sort in it; 0 if there is none */
+  uint64_t trouble_line;   /* the same, or of what follows from one */
+  uint64_t id_line;        /* where its job was last named; 0 = nowhere */
+  bool is_starting;        /* the program is started again after that end */
+  bool has_mixed_ids;      /* two jobs write to the file at once: ids divide nothing */
+  bool is_uncaught;        /* that end is an exception that nothing caught */
+  double step, step_total; /* progress last seen before it, and what that counts */
   struct wo_view step_name;
   bool is_alone;                /* one process writes to the file, as far as it shows */
   const struct wo_event *death; /* the last exception that nothing caught */
@@ -112,9 +113,12 @@ static bool is_known_banner(const struct walk *walk, const struct wo_event *even
 
 /* Whether the numbers of the steps start again: the program does too, if nothing caught what had ended it. */
 static bool has_steps_again(const struct walk *walk, const struct wo_event *event) {
-  if (event->kind != WO_KIND_PROGRESS || !walk->is_uncaught || walk->step < STEPS_DONE) return false;
+  const bool is_epoch = wo_view_is(walk->step_name, "epoch");
+  if (event->kind != WO_KIND_PROGRESS || !walk->is_uncaught || walk->step < (is_epoch ? EPOCHS_DONE : STEPS_DONE)) return false;
   const double step = wo_event_number(event, WO_FIELD_STEP, -1);
-  return step >= 0 && step < walk->step / 2 && wo_view_equal(wo_event_text(event, WO_FIELD_NAME), walk->step_name);
+  const bool is_same_count = wo_event_number(event, WO_FIELD_STEP_TOTAL, -1) == walk->step_total &&
+                             wo_view_equal(wo_event_text(event, WO_FIELD_NAME), walk->step_name);
+  return step >= 0 && step < walk->step / 2 && is_same_count;
 }
 
 /* Whether a script that died of an exception dies of another sort of one: it was started again in between. Where several
@@ -191,6 +195,7 @@ static void note_step(struct walk *walk, const struct wo_event *event) {
   const double step = wo_event_number(event, WO_FIELD_STEP, -1);
   if (event->kind != WO_KIND_PROGRESS || step < 0 || (walk->end_line > 0 && event->span.line > walk->end_line)) return;
   walk->step = step;
+  walk->step_total = wo_event_number(event, WO_FIELD_STEP_TOTAL, -1);
   walk->step_name = wo_event_text(event, WO_FIELD_NAME);
 }
 

@@ -10,10 +10,12 @@
 #define WO__TRACEBACK_LINES 6
 #define WO__TRACEBACK_EVENTS 256
 #define WO__TRACEBACK_NEXT 16
+#define WO__TRACEBACK_EMPTY_LINES 60
 
 /* How strongly an event claims to be the cause of the job's end; the higher claim wins, then the earlier event. */
 enum wo__claim {
   WO__CLAIM_NONE,
+  WO__CLAIM_CAUGHT,   /* an exception that a server caught: it is what a user asks about if the log has nothing else */
   WO__CLAIM_REACTION, /* what launchers do after any end */
   WO__CLAIM_EXIT,
   WO__CLAIM_UNKNOWN,   /* a line that looks like a failure, which no pattern knows */
@@ -99,7 +101,8 @@ enum wo_outcome wo__unknown_outcome(const struct wo_job *job, const bool *is_ope
 /* Ignores (is_quoted) the events of prose if another input reports a failure itself. */
 void wo__set_prose_aside(struct wo_job *job);
 
-/* Ignores (is_quoted) the tracebacks of a chain whose last exception was caught. */
+/* Ignores (is_quoted) the tracebacks of a chain whose last exception is ignored, and marks those of a chain whose last one a server
+ * caught (is_caught). */
 void wo__set_caught_chains_aside(struct wo_job *job);
 
 /* Whether the traceback of an event shows that nothing caught the exception: the process ended with it. */
@@ -108,14 +111,15 @@ bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event);
 /* The file of the outermost frame of a traceback: the script, if nothing caught the exception. Empty when unknown. */
 struct wo_view wo__script_of(const struct wo_event *traceback);
 
+/* Whether a server caught the exception that an event is or reports: it goes on with the next request. */
+bool wo__is_caught(const struct wo_job *job, const struct wo_event *event);
+
 /* Whether the traceback is that of a thread or of a child process, down from its start. */
 bool wo__is_started_apart(const struct wo_event *traceback);
 
-/* Whether the exception says that a module could not be imported. Programs catch these to do without. */
-bool wo__is_import(const struct wo_event *traceback);
-
-/* Whether a traceback only hands on the exception of another process or thread, whose own traceback is right below. */
-bool wo__is_wrapper(const struct wo_job *job, const struct wo_event *event);
+/* Whether a traceback only leads to another one below it: it hands on the exception of another process or thread, or it was
+ * provoked on purpose. */
+bool wo__is_wrapper(struct wo_job *job, const struct wo_event *event);
 
 /* Ignores (is_quoted) exceptions without a traceback that another pattern knows. */
 void wo__set_explained_aside(struct wo_job *job);

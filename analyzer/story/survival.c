@@ -11,6 +11,12 @@
 /* The job must go on by this number of steps after a failure. Ranks that have not noticed it often print one more step. */
 #define PROGRESS_STEPS 2
 
+/* Lines between the end of a step and SLURM's count of its kills. */
+#define SUMMARY_LINES 4
+
+/* Events of one line are this near in the store. */
+#define BESIDE_EVENTS 4
+
 /* Bytes at the start of a line in which a label with the number of its process may be. */
 #define LABEL_BYTES 80
 
@@ -28,6 +34,7 @@ enum aspect {
   SAID_GOOD,   /* a good end of anything, also of the script around */
   ENDED_BADLY, /* a bad one */
   EXITED_ITSELF,
+  STOPPED,      /* cancelled, by hand */
   EXITED_BADLY, /* a process or the launcher reports an exit that is not good */
   WAS_ENDED,    /* a task by srun, since another one had ended */
   RAN_OUT,      /* of memory, again */
@@ -49,7 +56,7 @@ struct mark {
   wo_event_id event;
 };
 
-enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 6 };
+enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 7 };
 
 /* The end of the log cut the traceback before its exception. */
 static bool is_cut(const struct wo_event *traceback) {
@@ -82,7 +89,7 @@ static void add(struct marks *marks, const struct wo_job *job, const struct wo_e
 /* Whether an exception is another report of memory that ran out. Libraries that could not get their handles or work space for it
  * say only that they failed. */
 static bool is_about_memory(const struct wo_event *traceback) {
-  static const char *const words[] = {"launch failed", "CUBLAS_STATUS", "CUDNN_STATUS", "cuDNN failed",
+  static const char *const words[] = {"Blas ", "CUBLAS_STATUS", "CUDNN_STATUS", "cuDNN failed",
                                       "tensor is not initialized"};
   const struct wo_view message = wo_event_text(traceback, WO_FIELD_MESSAGE);
   return wo_view_has_nocase(message, "out of memory") || WO_VIEW_ANY(message, wo_view_has, words) ||
@@ -92,7 +99,8 @@ static bool is_about_memory(const struct wo_event *traceback) {
 static bool fails_otherwise(const struct wo_event *event) {
   if (wo_event_field(event, WO_FIELD_IS_BARE)) return false;
   return event->kind == WO_KIND_TRACEBACK && !is_cut(event) && !wo_story_is_echo(event) &&
-         wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 && !is_about_memory(event);
+         !wo_event_field(event, WO_FIELD_IS_CAUGHT) && wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 &&
+         !is_about_memory(event);
 }
 
 /* Whether a word of success is about the work of the program. "Done", and the end of a job or a script, are said by shells too,
@@ -115,6 +123,7 @@ static void add_event(struct marks *marks, const struct wo_job *job, const struc
   if (event->kind == WO_KIND_PROGRESS) add(marks, job, event, STEPPED, ANY_RANK);
   if (class == WO_CLASS_EXIT || class == WO_CLASS_ENDING || event->kind == WO_KIND_ELASTIC)
     add(marks, job, event, ENDED_BADLY, ANY_RANK);
+  if (event->kind == WO_KIND_CANCELLED) add(marks, job, event, STOPPED, ANY_RANK);
   if (class == WO_CLASS_EXIT || event->kind == WO_KIND_ELASTIC) add(marks, job, event, EXITED_BADLY, ANY_RANK);
   if (event->kind == WO_KIND_TASK_EXIT) {
     if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) > 0) add(marks, job, event, EXITED_ITSELF, ANY_RANK);
@@ -256,6 +265,49 @@ static bool is_process_alive(const struct marks *marks, const struct wo_job *job
   return false;
 }
 
+/* The event by which the program is known to have gone on, or the first sign of it; NULL without one. */
+static const struct wo_event *life_of(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure,
+                                      bool is_first) {
+  const struct mark wanted = {0, 0, LIVED, failure->id, 0, 0};
+  const size_t at = find_mark(marks, &wanted);
+  for (size_t i = at; i < marks->count && marks->items[i].aspect == LIVED && marks->items[i].rank == failure->id; i++) {
+    const struct wo_event *const life = &job->events.items[marks->items[i].event];
+    if (is_first || !wo_event_field(life, WO_FIELD_COUNT)) return life;
+  }
+  return NULL;
+}
+
+/* Whether the program worked on after an exception that it caught: it answers requests or keeps a log, and a bad exit, if there
+ * is one, has a failure of its own. */
+static bool has_worked_on(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  const struct wo_event *const sign = life_of(marks, job, failure, false);
+  if (!sign) return false;
+  const uint64_t life = sign->span.line;
+  const uint64_t exit = next_line(marks, job, failure, EXITED_BADLY, ANY_RANK);
+  const uint64_t other = next_line(marks, job, failure, FAILED_OTHERWISE, ANY_RANK);
+  if (next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK) > 0) return other > life;
+  return exit == 0 || other > life || next_line(marks, job, failure, RAN_OUT, ANY_RANK) > life;
+}
+
+/* A server that caught an exception lives on: any sign of it is enough, and so is its end by something else. Without one, the
+ * exception is what a user asks about who shows no more of the log. */
+static bool is_request_over(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  return life_of(marks, job, failure, true) != NULL || next_line(marks, job, failure, SAID_GOOD, ANY_RANK) > 0 ||
+         next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
+}
+
+/* Whether SLURM counts kills of a step that somebody ended later, after the program had recovered from kills: that count stands
+ * below the end, whenever they were. */
+static bool is_count_of_old_kills(const struct marks *marks, const struct wo_job *job, const struct wo_event *kill) {
+  struct wo_event start = *kill;
+  start.span.line = 0;
+  const uint64_t recovery = next_line(marks, job, &start, RECOVERED, ANY_RANK);
+  if (kill->kind != WO_KIND_CGROUP_OOM || recovery == 0 || recovery > kill->span.line) return false;
+  start.span.line = kill->span.line > SUMMARY_LINES ? kill->span.line - SUMMARY_LINES : 0;
+  const uint64_t end = next_line(marks, job, &start, STOPPED, ANY_RANK);
+  return end > 0 && end <= kill->span.line;
+}
+
 /* A message of recovery decides if the program lived on. Without one the job must have gone on: to a good end without a bad one,
  * to further steps, or to an exception that has nothing to do with memory and shows that the program was still running its own
  * code. */
@@ -263,28 +315,13 @@ static bool is_survived(const struct marks *marks, struct wo_job *job, const str
   const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
   if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);
   const bool has_bad_end = next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
+  if (wo__is_caught(job, failure) && is_request_over(marks, job, failure)) return true;
+  if (is_count_of_old_kills(marks, job, failure)) return true;
   if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
   if (wo__is_uncaught(job, failure)) return is_process_alive(marks, job, failure);
   if (!has_bad_end && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0) return true;
+  if (!has_bad_end && has_worked_on(marks, job, failure)) return true;
   return follows(marks, job, failure, FAILED_OTHERWISE) && !follows(marks, job, failure, RAN_OUT);
-}
-
-/* The line at which the program is known to have gone on, or 0. */
-static uint64_t line_of_life(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
-  const struct mark wanted = {0, 0, LIVED, failure->id, 0, 0};
-  const size_t at = find_mark(marks, &wanted);
-  if (at == marks->count || marks->items[at].aspect != LIVED || marks->items[at].rank != failure->id) return 0;
-  return job->events.items[marks->items[at].place].span.line;
-}
-
-/* Whether the program worked on after an exception that it caught: it answers requests or keeps a log, and a bad exit, if there
- * is one, has a failure of its own. */
-static bool has_worked_on(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
-  const uint64_t life = line_of_life(marks, job, failure);
-  if (life == 0) return false;
-  const uint64_t exit = next_line(marks, job, failure, EXITED_BADLY, ANY_RANK);
-  const uint64_t other = next_line(marks, job, failure, FAILED_OTHERWISE, ANY_RANK);
-  return exit == 0 || other > life || next_line(marks, job, failure, RAN_OUT, ANY_RANK) > life;
 }
 
 /* The next exception of the same rank that is one of its own, no part of a chain; NULL without one. */
@@ -309,13 +346,22 @@ static bool has_died_later(const struct marks *marks, struct wo_job *job, const 
   return is_one && wo__is_uncaught(job, next) && !wo__is_started_apart(failure);
 }
 
+/* Whether the work of the job began after this exception: a check or a preparation failed before it, or a module that the program
+ * does without. Where ranks are named, the steps may be those of others. */
+static bool has_job_gone_on(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  if (failure->rank != WO_RANK_UNKNOWN || has_one_task_gone(marks, job, failure)) return false;
+  const struct wo_event *const life = life_of(marks, job, failure, false);
+  return has_steps_after(marks, job, failure) || (life && wo_view_has(life->text, "HTTP/"));
+}
+
 /* A failure other than of memory. An exception that nothing caught ended its process: what a script says later, and lines of
  * others, prove nothing. */
 static bool is_error_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
   if (is_process_alive(marks, job, failure)) return true;
+  if (wo__is_caught(job, failure)) return is_request_over(marks, job, failure);
   if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
-  if (failure->kind == WO_KIND_TRACEBACK && wo__is_import(failure) && has_steps_after(marks, job, failure)) return true;
+  if (failure->kind == WO_KIND_TRACEBACK && has_job_gone_on(marks, job, failure)) return true;
   if (failure->kind != WO_KIND_TRACEBACK || wo__is_uncaught(job, failure)) return false;
   if (steps_reached_further(marks, job, failure) || has_died_later(marks, job, failure)) return true;
   if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);
@@ -333,6 +379,16 @@ static bool is_end_good(const struct marks *marks, const struct wo_job *job, con
   return next_line(marks, job, &start, good, ANY_RANK) > 0 || steps_went_on(marks, job, consequence);
 }
 
+/* What a survived failure would suggest is beside the point: the events on its line that only suspect something are ignored. */
+static void set_suspicions_aside(struct wo_job *job, const struct wo_event *survived) {
+  const size_t at = (size_t)survived->id;
+  for (size_t i = at > BESIDE_EVENTS ? at - BESIDE_EVENTS : 0; i < job->events.count && i <= at + BESIDE_EVENTS; i++) {
+    struct wo_event *const event = &job->events.items[i];
+    const bool is_beside = event->span.file == survived->span.file && event->span.line == survived->span.line;
+    if (is_beside && wo_story_is_suspicion(event)) event->is_quoted = true;
+  }
+}
+
 enum wo_status wo__survivors_find(struct wo_job *job, bool *is_open) {
   struct marks marks = {0};
   if (make_marks(job, &marks) != WO_OK) return WO_E_NOMEM;
@@ -344,6 +400,7 @@ enum wo_status wo__survivors_find(struct wo_job *job, bool *is_open) {
     } else if (wo_story_is_memory(event) && is_survived(&marks, job, event)) {
       job->story.roles[event->id] = WO_ROLE_RECOVERED;
       is_open[event->id] = false;
+      set_suspicions_aside(job, event);
     } else if (class == WO_CLASS_PROGRAM && is_error_survived(&marks, job, event)) {
       job->story.roles[event->id] = WO_ROLE_SURVIVED;
       is_open[event->id] = false;

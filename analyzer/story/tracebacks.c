@@ -41,7 +41,10 @@ static const struct wo_event *last_of_chain(struct wo_job *job, const struct wo_
 void wo__set_caught_chains_aside(struct wo_job *job) {
   for (size_t i = 0; i < job->events.count; i++) {
     struct wo_event *const event = &job->events.items[i];
-    if (event->kind == WO_KIND_TRACEBACK && !event->is_quoted) event->is_quoted = last_of_chain(job, event)->is_quoted;
+    if (event->kind != WO_KIND_TRACEBACK || event->is_quoted) continue;
+    const struct wo_event *const last = last_of_chain(job, event);
+    event->is_quoted = last->is_quoted;
+    if (wo_event_field(last, WO_FIELD_IS_CAUGHT)) wo_event_set_exact(&job->events, event, WO_FIELD_IS_CAUGHT, 1);
   }
 }
 
@@ -68,17 +71,19 @@ bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event) {
   const struct wo_event *const traceback = wo_event_get(&job->events, own);
   if (!traceback) return false;
   const struct wo_event *const last = last_of_chain(job, traceback);
-  return last->severity == WO_SEVERITY_NONE && WO_VIEW_ANY(outermost(last), wo_view_has, starts);
+  return last->severity == WO_SEVERITY_NONE && !wo_event_field(last, WO_FIELD_IS_CAUGHT) &&
+         WO_VIEW_ANY(outermost(last), wo_view_has, starts);
+}
+
+bool wo__is_caught(const struct wo_job *job, const struct wo_event *event) {
+  const wo_event_id own = event->kind == WO_KIND_TRACEBACK ? event->id : wo_story_traceback_of(job, event);
+  const struct wo_event *const traceback = wo_event_get(&job->events, own);
+  return traceback && wo_event_field(traceback, WO_FIELD_IS_CAUGHT);
 }
 
 bool wo__is_started_apart(const struct wo_event *traceback) {
   static const char *const starts[] = {"|_bootstrap", "|spawn_main|", "|_wrap|", "|run|", "|worker|"};
   return WO_VIEW_ANY(outermost(traceback), wo_view_has, starts);
-}
-
-bool wo__is_import(const struct wo_event *traceback) {
-  static const char *const exceptions[] = {"ImportError", "ModuleNotFoundError"};
-  return WO_VIEW_ANY(wo_event_text(traceback, WO_FIELD_EXCEPTION), wo_view_has, exceptions);
 }
 
 /* ---- Wrappers ---- */
@@ -103,7 +108,16 @@ static bool follows_at_once(const struct wo_event *outer, const struct wo_event 
   return inner->span.line - outer->span.line <= HEADER_LINES + FRAME_LINES * count_frames(inner);
 }
 
-bool wo__is_wrapper(const struct wo_job *job, const struct wo_event *event) {
+/* Whether the program provoked the exception on purpose, and another one came up while it was handled: a queue that is empty for
+ * now, an iterator at its end. */
+static bool is_probe(struct wo_job *job, const struct wo_event *traceback) {
+  static const char *const probes[] = {"Empty", "StopIteration", "StopAsyncIteration", "BlockingIOError"};
+  const struct wo_event *const next = next_of(job, traceback);
+  return next && is_chained(next) && WO_VIEW_ANY(wo_event_text(traceback, WO_FIELD_EXCEPTION), wo_view_ends, probes);
+}
+
+bool wo__is_wrapper(struct wo_job *job, const struct wo_event *event) {
+  if (event->kind == WO_KIND_TRACEBACK && is_probe(job, event)) return true;
   if (event->kind != WO_KIND_TRACEBACK || !introduces(event)) return false;
   const size_t first = (size_t)event->id + 1;
   for (size_t i = first; i < job->events.count && i - first <= WO__TRACEBACK_EVENTS; i++) {

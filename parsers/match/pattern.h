@@ -38,6 +38,7 @@ struct wo_pattern {
   size_t literal_count;
   bool is_before_number;   /* a number is right after each literal (parsers/match/prefilter.h) */
   bool is_every_match;     /* each match in a line is evidence, as the text may be there several times; else the first one */
+  bool is_fallback;        /* only for lines in which no other pattern found anything about memory */
   struct wo_view regex;    /* PCRE2 syntax; empty when `reader` decides alone. Named groups are field names */
   struct wo_view unless;   /* PCRE2: a line that matches this too is not evidence; may be empty */
   struct wo_view reader;   /* name of the multi-line reader that takes over (parsers/scan/format.h); may be empty */

@@ -40,8 +40,7 @@ const struct wo_line *wo__candidate_line(struct wo_scan *scan, struct wo_candida
   return candidate->line;
 }
 
-/* Whether one of the pattern's literals is in the line; true without literals. */
-static bool has_literal(const struct wo_pattern *pattern, const struct wo_candidate *candidate) {
+bool wo__candidate_has_literal(const struct wo_pattern *pattern, const struct wo_candidate *candidate) {
   for (size_t i = 0; i < pattern->literal_count; i++) {
     const struct wo_view literal = pattern->literals[i];
     if (may_hold(&candidate->pairs, literal) && wo_view_find(candidate->raw, literal, 0) != WO_NOT_FOUND) return true;
@@ -62,14 +61,13 @@ static bool on_found(void *context, const struct wo_pattern *pattern, const stru
   return false;
 }
 
-size_t wo__candidate_match(struct wo_scan *scan, struct wo_places places, enum wo_mark except, struct wo_candidate *candidate,
+size_t wo__candidate_match(struct wo_scan *scan, struct wo_places places, struct wo_candidate *candidate,
                            struct wo_candidate_step *ret_step) {
   struct found found = {.step = ret_step};
   wo_pattern_begin_line(scan->set, candidate->raw.len);
   for (size_t i = 0; i < places.count; i++) {
     const struct wo_pattern *const pattern = wo_pattern_at(scan->set, places.items[i]);
-    const bool is_left_out = except != WO_MARK_NONE && pattern->mark == except;
-    if (is_left_out || !has_literal(pattern, candidate)) continue;
+    if (!wo__candidate_has_literal(pattern, candidate)) continue;
     const struct wo_line *const line = wo__candidate_line(scan, candidate);
     wo_pattern_match(scan->set, places.items[i], line->full, on_found, &found);
     wo__scan_note_limits(scan, pattern, line->number);

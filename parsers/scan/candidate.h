@@ -34,10 +34,12 @@ struct wo_candidate_step {
   char text[24];
 };
 
-/* The first of the patterns that matches, without those of the mark `except`; WO_NOT_FOUND when none does. Nothing is added.
- * ret_step may be NULL. */
-size_t wo__candidate_match(struct wo_scan *scan, struct wo_places places, enum wo_mark except, struct wo_candidate *candidate,
+/* The first of the patterns that matches, or WO_NOT_FOUND. Nothing is added. ret_step may be NULL. */
+size_t wo__candidate_match(struct wo_scan *scan, struct wo_places places, struct wo_candidate *candidate,
                            struct wo_candidate_step *ret_step);
+
+/* Whether one of the pattern's literals is in the line; true without literals. */
+bool wo__candidate_has_literal(const struct wo_pattern *pattern, const struct wo_candidate *candidate);
 
 /* Adds the event of a pattern that matches, as part of the event `of` (or WO_EVENT_NONE). NULL when limits are reached. */
 struct wo_event *wo__candidate_add(struct wo_scan *scan, size_t pattern, struct wo_candidate *candidate, wo_event_id of);

@@ -178,6 +178,18 @@ static size_t host_label(struct wo_view rest, struct reading *reading) {
   return end + 2;
 }
 
+/* `vllm-1  | `: the container, by docker compose. Names without a hyphen are left to tables. */
+static size_t container_label(struct wo_view rest, struct reading *reading) {
+  const size_t end = skip_host(rest, 0);
+  const struct wo_view name = wo_view_sub(rest, 0, end);
+  size_t bar = end;
+  if (end > 64 || wo_view_find_char(name, '-', 0) == WO_NOT_FOUND || name.ptr[end - 1] == '-') return 0;
+  while (has_char(rest, bar, ' ')) bar++;
+  if (bar == end || !has_char(rest, bar, '|') || !has_char(rest, bar + 1, ' ')) return 0;
+  note_source(reading, name, bar + 2);
+  return bar + 2;
+}
+
 /* `gpu01:4711:4720 [3] misc/socket.cc:50 NCCL WARN `: everything before NCCL. The number in brackets is NCCL's device. */
 static size_t nccl_tag(struct wo_view rest, struct reading *reading) {
   const size_t host_end = skip_host(rest, 0);
@@ -288,6 +300,7 @@ static const struct reader readers[] = {
     {task_label, FIRST_BLANK | FIRST_DIGIT | FIRST_UPPER, AT_START, false}, /* 8: */
     {mpich_label, FIRST_BRACKET, AT_START, false},                          /* [3] */
     {host_label, FIRST_LOWER, AT_START, false},                             /* node01: */
+    {container_label, FIRST_LOWER | FIRST_DIGIT, AT_START, false},          /* vllm-1  | */
     {wo__prefix_pytest_mark, FIRST_UPPER, AT_START, false},                 /* E, with blanks after it */
 };
 

@@ -85,17 +85,19 @@ static enum wo_severity letter_severity(struct wo_view view, size_t at) {
   return has_char(view, at, 'F') ? WO_SEVERITY_FATAL : WO_SEVERITY_NONE;
 }
 
-/* `[2025-01-06 15:18:19,123] `, `[15:18:19] `, and NeMo's `[NeMo W 2025-01-06 15:18:19 file:12] `. */
+/* `[2025-01-06 15:18:19,123] `, `[15:18:19] `, Optuna's `[I 2025-01-06 15:18:19,123] `, and NeMo's
+ * `[NeMo W 2025-01-06 15:18:19 file:12] `. */
 size_t wo__prefix_bracketed_time(struct wo_view rest, struct reading *reading) {
   if (!has_char(rest, 0, '[')) return 0;
   const bool is_nemo = wo_view_starts(rest, "[NeMo ") && rest.len > 8 && rest.ptr[7] == ' ';
-  const size_t start = is_nemo ? 8 : 1;
+  const bool has_letter = has_char(rest, 2, ' ') && letter_severity(rest, 1) != WO_SEVERITY_NONE;
+  const size_t start = is_nemo ? 8 : has_letter ? 3 : 1;
   struct wo_stamp stamp = {.clock = WO_CLOCK_NONE};
   size_t end = calendar_time(wo_view_skip(rest, start), &stamp);
   end = end > 0 ? start + end : clock_end(rest, start);
   if (end > 0 && is_nemo) end = wo_view_find_char(wo_view_sub(rest, 0, TAG_BYTES_MAX), ']', end);
   if (end == 0 || end == WO_NOT_FOUND || !has_char(rest, end, ']')) return 0;
-  if (is_nemo) note_severity(reading, letter_severity(rest, 6));
+  if (is_nemo || has_letter) note_severity(reading, letter_severity(rest, is_nemo ? 6 : 1));
   if (stamp.clock != WO_CLOCK_NONE) note_stamp(reading, stamp, true);
   return skip_blank(rest, end + 1);
 }

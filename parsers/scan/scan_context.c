@@ -9,12 +9,15 @@
 /* Lines after a failure that are looked at for progress. */
 #define AFTERMATH_LINES 400
 
+/* Lines after a failure in which a launcher may name the task that failed. */
+#define TASK_LINES 4
+
 /* Lines before a failure that are looked at for progress and for the words of a stage. */
 #define BEFORE_LINES 200
 
 /* Tries patterns in order on one line until one matches, and adds its event. */
 static bool match_first(struct wo_scan *scan, struct wo_places places, struct wo_candidate *candidate, wo_event_id of) {
-  const size_t pattern = wo__candidate_match(scan, places, WO_MARK_NONE, candidate, NULL);
+  const size_t pattern = wo__candidate_match(scan, places, candidate, NULL);
   if (pattern != WO_NOT_FOUND) wo__candidate_add(scan, pattern, candidate, of);
   return pattern != WO_NOT_FOUND;
 }
@@ -31,7 +34,7 @@ static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_eve
   struct wo_backwards walk = wo__scan_walk_back(scan, scan->line_start, line->number);
   struct wo_view raw;
   uint64_t offset = 0;
-  bool has_stage = false;
+  bool has_stage = false; /* also in lines that the walk from an earlier failure has looked at */
   /* The failing line itself may carry the bar that the message was glued to. */
   const bool is_own = wo_event_get(scan->store, failure)->span.line == line->number;
   struct wo_candidate own = wo__candidate_of(line);
@@ -41,29 +44,39 @@ static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_eve
   scan->clean = buf;
   for (int lines = 0; lines < BEFORE_LINES && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
     struct wo_candidate before = wo__candidate_at(raw, walk.number, offset);
+    has_stage = has_stage || walk.number <= scan->walked_line;
     if (look_at(scan, &before, failure, &has_stage)) break;
   }
   scan->clean = clean;
+  scan->walked_line = line->number;
 }
 
-/* Lines of life that show that a program went on. */
-#define LIFE_LINES 5
+/* So much shows that a program went on: five lines that only one which lives on writes. */
+#define LIFE_ENOUGH (5 * WO_SCAN_LIFE_SURE)
 
 /* Watches for progress after a failure, and for other signs that the program lives. */
 struct aftermath {
   int found; /* lines of progress */
-  int alive; /* lines of life */
+  int alive; /* signs of life, up to LIFE_ENOUGH */
   wo_event_id failure;
 };
 
-/* The last of so many lines is the evidence. */
+static void tell_life(const struct wo_open *open, wo_event_id failure, bool is_first) {
+  struct wo_event *const life = wo_open_add(open, WO_KIND_LIFE, open->line->text);
+  if (!life) return;
+  life->of = failure;
+  if (is_first) wo_event_set_exact(open->store, life, WO_FIELD_COUNT, 1);
+}
+
+/* The first sign, and the line that makes it enough, are the evidence. */
 static void count_life(struct wo_open *open) {
   struct aftermath *const own = open->state;
   const struct wo_event *const failure = wo_event_get(open->store, own->failure);
-  if (own->alive == LIFE_LINES || !failure || !wo__scan_is_life(open->line, failure->stamp)) return;
-  if (++own->alive < LIFE_LINES) return;
-  struct wo_event *const life = wo_open_add(open, WO_KIND_LIFE, open->line->text);
-  if (life) life->of = own->failure;
+  if (own->alive >= LIFE_ENOUGH || !failure) return;
+  const int life = wo__scan_life(open->line, failure->stamp);
+  if (life == WO_SCAN_LIFE_SURE && own->alive < WO_SCAN_LIFE_SURE) tell_life(open, own->failure, true);
+  own->alive += life;
+  if (life > 0 && own->alive >= LIFE_ENOUGH) tell_life(open, own->failure, false);
 }
 
 static enum wo_more feed_aftermath(struct wo_open *open) {
@@ -73,6 +86,7 @@ static enum wo_more feed_aftermath(struct wo_open *open) {
   count_life(open);
   if (own->found < 3) {
     struct wo_candidate candidate = wo__candidate_of(open->line);
+    if (open->lines <= TASK_LINES) match_first(scan, scan->stages, &candidate, own->failure);
     own->found += match_first(scan, scan->before, &candidate, own->failure);
   }
   return WO_MORE_YES;
@@ -81,13 +95,18 @@ static enum wo_more feed_aftermath(struct wo_open *open) {
 const struct wo_format wo__format_aftermath = {
     .name = "aftermath", .state_bytes = sizeof(struct aftermath), .feed = feed_aftermath};
 
-/* Progress after a failure shows whether the job survived it. Exceptions leave room for the memory failures among them. */
-static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
+static bool is_exception(const struct wo_scan *scan, wo_event_id failure) {
+  return wo_event_get(scan->store, failure)->kind == WO_KIND_TRACEBACK;
+}
+
+/* Progress after a failure shows whether the job survived it. An exception is not watched beside the memory failure that it
+ * reports, and leaves room for others. */
+static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure, bool is_alone) {
   if (scan->context_count >= WO_SCAN_CONTEXT_MAX || scan->before.count == 0) return;
   scan->context_count++;
   look_before(scan, line, failure);
-  const bool is_memory = wo_event_get(scan->store, failure)->kind != WO_KIND_TRACEBACK;
-  if (scan->is_at_end || (!is_memory && scan->open_count >= WO_LIMIT_OPEN_READERS / 2)) return;
+  const bool has_room = scan->open_count < WO_LIMIT_OPEN_READERS / 2;
+  if (scan->is_at_end || (is_exception(scan, failure) && (!is_alone || !has_room))) return;
   const struct wo_open *const open = wo__scan_open(scan, &wo__format_aftermath, NULL, line);
   ((struct aftermath *)open->state)->failure = failure;
 }
@@ -95,7 +114,9 @@ static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_eve
 /* Runs when the line is done: looking around adds events of its own, which must not come between a reader and the event that it
  * is filling. */
 void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line) {
-  for (size_t i = 0; i < scan->pending_count; i++) look_around(scan, line, scan->pending[i]);
+  bool is_alone = true;
+  for (size_t i = 0; i < scan->pending_count; i++) is_alone = is_alone && is_exception(scan, scan->pending[i]);
+  for (size_t i = 0; i < scan->pending_count; i++) look_around(scan, line, scan->pending[i], is_alone);
   scan->pending_count = 0;
 }
 

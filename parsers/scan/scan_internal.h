@@ -104,6 +104,7 @@ struct wo_scan {
   char *clean;      /* cleaned text of the line being read, WO_LIMIT_LINE_BYTES */
   uint64_t *owners; /* pattern bits of the line being read */
   size_t owner_words;
+  bool is_about_memory; /* a pattern, or a message that goes on, found something about memory in the line being read */
   size_t *by_place; /* indices of patterns, those of one place after those of another */
   struct wo_places before, stages, tail, head;
 
@@ -117,6 +118,7 @@ struct wo_scan {
   wo_event_id pending[WO_SCAN_PENDING_MAX]; /* failures of this line whose surroundings are still to be looked at */
   size_t pending_count;
   size_t context_count;                                  /* memory failures whose surroundings were looked at */
+  uint64_t walked_line;                                  /* of the last of them: what is before it was looked at for stages */
   struct wo_seen_setting settings[WO_SCAN_SETTINGS_MAX]; /* hash table by key */
   uint64_t walked_bytes;                                 /* by walks that are not bounded otherwise, so far */
   uint64_t looked_back_bytes;                            /* by wo_scan_each_line_before, so far */
@@ -225,8 +227,9 @@ static inline void wo__scan_watch_for_opening(struct wo_scan *scan) {
   scan->opening.found = 0;
 }
 
-/* Whether only a program that lives on writes this line after a failure at that time. */
-bool wo__scan_is_life(const struct wo_line *line, struct wo_stamp since);
+/* How much the line shows that the program lived on after a failure at that time: WO_SCAN_LIFE_SURE, less, or 0. */
+#define WO_SCAN_LIFE_SURE 2
+int wo__scan_life(const struct wo_line *line, struct wo_stamp since);
 
 /* The reader that watches for progress after a failure. */
 extern const struct wo_format wo__format_aftermath;

@@ -25,6 +25,12 @@ void wo__scan_close_all(struct wo_scan *scan) {
   wo__scan_contexts(scan, &end);
 }
 
+/* Whether evidence of that kind says what a line about memory means: a failure, a remark, or that the program goes on. */
+static bool is_about_memory(enum wo_kind kind) {
+  const enum wo_class class = wo_kind_class(kind);
+  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY || kind == WO_KIND_NOTE || kind == WO_KIND_RECOVERY;
+}
+
 /* A construct goes on in lines of the same writer, and in bare lines (wrapped by a console). */
 static bool is_same_writer(const struct wo_open *open, const struct wo_line *line) {
   const struct wo_view source = wo_view_sub(line->prefix.source, 0, sizeof open->source - 1);
@@ -42,7 +48,10 @@ static void feed_open(struct wo_scan *scan, const struct wo_line *line, struct t
       open->line = line;
       const enum wo_more more = open->format->feed(open);
       if (open->pattern) wo__scan_note_limits(scan, open->pattern, line->number);
-      if (more != WO_MORE_NO_UNREAD) takers->formats[takers->count++] = open->format;
+      if (more != WO_MORE_NO_UNREAD) {
+        takers->formats[takers->count++] = open->format;
+        if (open->pattern && is_about_memory(open->pattern->kind)) scan->is_about_memory = true;
+      }
       is_over = more != WO_MORE_YES;
     } else {
       is_over = ++open->skipped > WO_OPEN_SKIP_MAX;
@@ -91,6 +100,7 @@ static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const
 static bool on_match(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
   const struct match_context *c = context;
   if (wo_match_start(match) >= c->line->own_end) return false;
+  if (is_about_memory(pattern->kind)) c->scan->is_about_memory = true;
   if (pattern->reader.len > 0) {
     if (c->format) begin_reader(c->scan, c->line, pattern, c->format, match);
     return false;
@@ -113,6 +123,23 @@ static void match_pattern(struct wo_scan *scan, const struct wo_line *line, cons
   wo__scan_note_limits(scan, pattern, line->number);
 }
 
+/* Asks the patterns whose literals are in the line; those for lines that no other pattern understood are asked after the rest.
+ * Returns whether such patterns were left out. */
+static bool match_owners(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers, bool is_fallback) {
+  bool are_left = false;
+  for (size_t word = 0; word < scan->owner_words; word++) {
+    for (uint64_t bits = scan->owners[word]; bits != 0; bits &= bits - 1) {
+      const size_t index = word * 64 + (size_t)__builtin_ctzll(bits);
+      if (wo_pattern_at(scan->set, index)->is_fallback != is_fallback) {
+        are_left = true;
+      } else if (!wo__scan_is_flooded(scan, index) && !(is_fallback && scan->is_about_memory)) {
+        match_pattern(scan, line, takers, index);
+      }
+    }
+  }
+  return are_left;
+}
+
 /* Files of numbers have no word to look for: their first lines are checked for their form.
  *
  * The prefilter marks, in one pass over the raw line, the patterns whose literals are in it; expressions run for those only. In
@@ -125,12 +152,7 @@ static void match_patterns(struct wo_scan *scan, const struct wo_line *line, con
                            ? wo_prefilter_mark_slow(scan->prefilter, line->raw, scan->owners, scan->owner_words)
                            : wo_prefilter_mark(scan->prefilter, line->raw, scan->owners, scan->owner_words);
   if (found == 0) return;
-  for (size_t word = 0; word < scan->owner_words; word++) {
-    for (uint64_t bits = scan->owners[word]; bits != 0; bits &= bits - 1) {
-      const size_t index = word * 64 + (size_t)__builtin_ctzll(bits);
-      if (!wo__scan_is_flooded(scan, index)) match_pattern(scan, line, takers, index);
-    }
-  }
+  if (match_owners(scan, line, takers, false)) match_owners(scan, line, takers, true);
 }
 
 /* Where in the cleaned text of a piece the next piece of the same line begins. */
@@ -150,6 +172,7 @@ void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece
   line.own_end = own_end;
   wo_pattern_begin_line(scan->set, line.full.len);
   struct takers takers = {.count = 0};
+  scan->is_about_memory = false;
   if (scan->open_count > 0) feed_open(scan, &line, &takers);
   match_patterns(scan, &line, &takers);
   if (wo__scan_is_opening(scan) && !is_part_of_message(scan, &takers)) wo__scan_opening(scan, &line);

@@ -5,6 +5,9 @@
 #include "parsers/base/clean.h"
 #include "parsers/scan/scan_internal.h"
 
+/* Bytes of a long line that an event keeps before its match. */
+#define LEAD_BYTES 512
+
 /* Takes the marks of quotes off a log that was pasted from a mail. */
 static void skip_quote(const struct wo_scan *scan, struct wo_line *line) {
   const struct wo_view mark = WO_VIEW("> ");
@@ -82,12 +85,23 @@ struct wo_stamp wo__scan_stamp_of(struct wo_scan *scan, const struct wo_line *li
   return is_wanted && is_read_now ? wo__scan_stamp_before(scan, line) : line->prefix.stamp;
 }
 
+/* Where the text of an event begins in a line that is longer than what is kept: so that the match, which decides, is in it.
+ * Readers that collected a message give a place outside of it. */
+static size_t text_start(struct wo_view full, size_t start, size_t length) {
+  const bool is_kept =
+      full.len <= WO_LIMIT_EVENT_TEXT_BYTES || start + length <= WO_LIMIT_EVENT_TEXT_BYTES || start + length > full.len;
+  size_t at = is_kept || start < LEAD_BYTES ? 0 : start - LEAD_BYTES;
+  while (at > 0 && at < start && ((unsigned char)full.ptr[at] & 0xC0) == 0x80) at++; /* not inside of a character */
+  return at;
+}
+
 struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                                    enum wo_kind kind, size_t start, size_t length) {
   const struct wo_span span = {
       .file = scan->options.file, .line = line->number, .byte = line->offset + start, .length = (uint32_t)length};
   const bool is_ignored = is_in_ignored_exception(scan->store, span);
-  struct wo_event *event = wo_event_add(scan->store, kind, span, line->full);
+  const size_t skip = text_start(line->full, start, length);
+  struct wo_event *event = wo_event_add(scan->store, kind, span, wo_view_skip(line->full, skip));
   if (!event) return NULL;
   event->rank = line->prefix.rank;
   event->is_local_rank = line->prefix.is_local_rank;
@@ -99,8 +113,9 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
     event->pattern_id = pattern->id;
     event->mark = pattern->mark;
   }
-  if (event->text.len == line->full.len && start + length <= event->text.len) {
-    event->match = wo_view_sub(event->text, start, start + length);
+  const bool is_whole = event->text.len + skip == line->full.len || skip > 0;
+  if (is_whole && start >= skip && start - skip + length <= event->text.len) {
+    event->match = wo_view_sub(event->text, start - skip, start - skip + length);
   }
   keep_host(scan->store, event, line->prefix.host);
   if (!event->is_quoted && is_end(kind)) wo__scan_watch_for_opening(scan);

@@ -10,15 +10,23 @@
 #include "parsers/scan/candidate.h"
 
 enum {
-  SUCCESS_LINES = 40,  /* at the end of the input that are looked at for words of success */
-  FAILURE_LINES = 250, /* that are looked at for failures */
-  CLUSTER_LINES = 25,  /* between two lines about one failure: the calls that led to it */
-  KNOWN_LINES = 120,   /* below a known failure: what looks like one there follows from it */
-  NEAR_LINES = 5,      /* above weak words of success */
-  FAILURES_MAX = 24,   /* lines of one failure that are compared */
-  FAILURES_TOLD = 3,   /* and that are kept */
-  STEPS_ALIVE = 2      /* different steps after a line show that the program went on; bars are often drawn once more */
+  SUCCESS_LINES = 40,    /* at the end of the input that are looked at for words of success */
+  FAILURE_LINES = 120,   /* that are looked at for failures */
+  CLUSTER_LINES = 25,    /* between two lines about one failure: the calls that led to it */
+  NEAR_LINES = 12,       /* above weak words of success */
+  KNOWN_LINES = 120,     /* below a known failure: what looks like one there follows from it */
+  FAILURES_MAX = 24,     /* lines of one failure that are compared */
+  FAILURES_TOLD = 3,     /* and that are kept */
+  TEXT_ALIVE = 40,       /* lines of plain text below it, too */
+  TEXT_ALIVE_LEVEL = 15, /* below what a logger calls an error */
+  TEXT_ALIVE_WEAK = 8,   /* below a mere sentence about what did not work */
+  INDENT_PLAIN = 2,      /* blanks before plain text */
+  STEPS_ALIVE = 2,       /* different steps after a line show that the program went on; bars are often drawn once more */
+  PATTERNS_MAX = 48      /* of a sort */
 };
+
+/* What a pattern of the tail looks for. */
+enum sort { SORT_SUCCESS, SORT_HARMLESS, SORT_ALIVE, SORT_FAILURE, SORT_BY_LEVEL, SORT_COUNT };
 
 /* A line that matched, and the pattern. Its text is still in the buffer. */
 struct tail_line {
@@ -30,29 +38,101 @@ struct tail_line {
 
 struct tail {
   struct wo_scan *scan;
-  size_t by_level;  /* the pattern of lines that their logger calls errors, or WO_NOT_FOUND */
+  size_t items[SORT_COUNT][PATTERNS_MAX];
+  struct wo_places places[SORT_COUNT];
   int lines;        /* visited so far */
   int last_failure; /* the value of `lines` at the failure found last */
   int weak_at;      /* and at the weak success */
   bool is_good;     /* nothing above is looked at for failures */
-  int steps;        /* different ones below the line */
-  struct wo_candidate_step step;
+  int texts;        /* lines of plain text, while no failure is found */
   struct tail_line success, weak, progress, alive;
   struct tail_line failures[FAILURES_MAX]; /* the last line first */
   size_t failure_count;
 };
 
-static enum wo_mark mark_of(const struct tail *tail, size_t pattern) {
-  return wo_pattern_at(tail->scan->set, pattern)->mark;
+/* ---- Sorts of patterns ---- */
+
+static enum sort sort_of(const struct wo_pattern *pattern) {
+  if (pattern->mark == WO_MARK_HARMLESS) return SORT_HARMLESS;
+  if (pattern->mark == WO_MARK_ALIVE) return SORT_ALIVE;
+  if (pattern->mark == WO_MARK_BY_LEVEL) return SORT_BY_LEVEL;
+  return pattern->kind == WO_KIND_SUCCESS ? SORT_SUCCESS : SORT_FAILURE;
 }
 
-static enum wo_kind kind_of(const struct tail *tail, size_t pattern) {
-  return wo_pattern_at(tail->scan->set, pattern)->kind;
+static void sort_patterns(struct tail *tail) {
+  const struct wo_places all = tail->scan->tail;
+  for (size_t i = 0; i < SORT_COUNT; i++) tail->places[i].items = tail->items[i];
+  for (size_t i = 0; i < all.count; i++) {
+    const enum sort sort = sort_of(wo_pattern_at(tail->scan->set, all.items[i]));
+    size_t *const count = &tail->places[sort].count;
+    if (*count < PATTERNS_MAX) tail->items[sort][(*count)++] = all.items[i];
+  }
+}
+
+static size_t match(struct tail *tail, enum sort sort, struct wo_candidate *candidate) {
+  return wo__candidate_match(tail->scan, tail->places[sort], candidate, NULL);
 }
 
 static struct tail_line line_at(const struct wo_candidate *candidate, size_t pattern) {
   return (struct tail_line){pattern, candidate->raw, candidate->number, candidate->offset};
 }
+
+/* Whether the line is text that a program prints when it works, and no call, address or frame of a message. */
+static bool is_plain(struct wo_view raw) {
+  static const char *const parts[] = {"0x", "::", "wandb", " at ", "=="};
+  const struct wo_view text = wo_view_trim_start(raw);
+  const bool is_begun = text.len > 0 && (wo_is_word(text.ptr[0]) || text.ptr[0] == '[' || text.ptr[0] == '(');
+  return is_begun && raw.len - text.len <= INDENT_PLAIN && !WO_VIEW_ANY(raw, wo_view_has, parts);
+}
+
+/* ---- What is known already ---- */
+
+/* Whether the event says that something failed, by itself. */
+static bool is_failure(const struct wo_event *event) {
+  const enum wo_class class = wo_kind_class(event->kind);
+  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY || class == WO_CLASS_PROGRAM ||
+         class == WO_CLASS_HARDWARE || class == WO_CLASS_ENDING;
+}
+
+/* Whether a failure that is known stands near the line, above or below, or above it what follows from one: so does the line. */
+static bool is_known_near(const struct wo_scan *scan, uint64_t line) {
+  const struct wo_event_store *const store = scan->store;
+  for (size_t i = store->count; i-- > 0;) {
+    const struct wo_event *const event = &store->items[i];
+    if (event->span.file != scan->options.file) return false;
+    const bool is_open = wo_event_field(event, WO_FIELD_IS_BARE) || wo_event_field(event, WO_FIELD_IS_SUSPECTED);
+    const bool is_above = wo_kind_class(event->kind) == WO_CLASS_CONSEQUENCE && event->span.line <= line;
+    if ((is_failure(event) || is_above) && !is_open && !event->is_quoted && event->span.line + KNOWN_LINES >= line) return true;
+  }
+  return false;
+}
+
+/* Whether a failure that is known stands right above the line. */
+static bool is_known_above(const struct wo_scan *scan, uint64_t line) {
+  const struct wo_event_store *const store = scan->store;
+  for (size_t i = store->count; i-- > 0;) {
+    const struct wo_event *const event = &store->items[i];
+    if (event->span.file != scan->options.file) return false;
+    const bool is_near = event->span.line <= line && event->span.line + NEAR_LINES >= line;
+    if (is_near && is_failure(event) && !event->is_quoted) return true;
+  }
+  return false;
+}
+
+/* Whether the line is known: a pattern of all lines, or a reader, found a failure on it, what follows from one, or a remark. */
+static bool is_known(const struct wo_scan *scan, const struct wo_candidate *candidate) {
+  const struct wo_event_store *const store = scan->store;
+  for (size_t i = store->count; i-- > 0;) {
+    const struct wo_event *const event = &store->items[i];
+    if (event->span.file != scan->options.file) return false;
+    const bool is_remark = event->kind == WO_KIND_NOTE && event->mark != WO_MARK_NONE;
+    if (event->span.line != candidate->number) continue;
+    if (is_remark || wo_kind_class(event->kind) != WO_CLASS_CONTEXT) return true;
+  }
+  return false;
+}
+
+/* ---- Words of success, and steps ---- */
 
 /* A weak word of success is one after all when no failure stands near it. */
 static void settle_weak(struct tail *tail) {
@@ -62,83 +142,101 @@ static void settle_weak(struct tail *tail) {
   tail->is_good = true;
 }
 
-static void take_success(struct tail *tail, const struct wo_candidate *candidate, size_t pattern) {
-  const bool is_weak = mark_of(tail, pattern) == WO_MARK_WEAK_END;
+static void look_for_success(struct tail *tail, struct wo_candidate *candidate) {
   if (tail->success.pattern != WO_NOT_FOUND || tail->lines > SUCCESS_LINES) return;
-  if (!is_weak) {
+  const size_t pattern = match(tail, SORT_SUCCESS, candidate);
+  if (pattern == WO_NOT_FOUND) return;
+  if (wo_pattern_at(tail->scan->set, pattern)->mark != WO_MARK_WEAK_END) {
     tail->success = line_at(candidate, pattern);
     tail->is_good = true;
-  } else if (tail->failure_count == 0 && tail->weak.pattern == WO_NOT_FOUND) {
+  } else if (tail->failure_count == 0 && tail->weak.pattern == WO_NOT_FOUND && !is_known_above(tail->scan, candidate->number)) {
     tail->weak = line_at(candidate, pattern);
     tail->weak_at = tail->lines;
   }
 }
 
-/* Whether the line is known: a pattern of all lines, or a reader, found a failure on it, what follows from one, or a remark. */
-static bool is_known(const struct tail *tail, const struct wo_candidate *candidate) {
-  const struct wo_event_store *const store = tail->scan->store;
-  for (size_t i = store->count; i-- > 0;) {
-    const struct wo_event *const event = &store->items[i];
-    if (event->span.file != tail->scan->options.file) return false;
-    const bool is_remark = event->kind == WO_KIND_NOTE && event->mark != WO_MARK_NONE;
-    if (event->span.line != candidate->number) continue;
-    if (is_remark || wo_kind_class(event->kind) != WO_CLASS_CONTEXT) return true;
+/* The newest step. */
+static void look_for_step(struct tail *tail, struct wo_candidate *candidate) {
+  const bool is_near = tail->lines <= SUCCESS_LINES || tail->failure_count > 0;
+  if (tail->progress.pattern != WO_NOT_FOUND || !is_near) return;
+  const size_t pattern = wo__candidate_match(tail->scan, tail->scan->before, candidate, NULL);
+  if (pattern != WO_NOT_FOUND) tail->progress = line_at(candidate, pattern);
+}
+
+/* ---- What looks like a failure ---- */
+
+/* Whether the line shows that the program goes on: by its words, or by the second of two different steps. */
+static bool shows_life(struct tail *tail, struct wo_candidate *candidate, struct wo_candidate_step *last, int *steps) {
+  struct wo_candidate_step step = {""};
+  const size_t alive = match(tail, SORT_ALIVE, candidate);
+  if (alive != WO_NOT_FOUND) {
+    tail->alive = line_at(candidate, alive);
+    return true;
+  }
+  if (wo__candidate_match(tail->scan, tail->scan->before, candidate, &step) == WO_NOT_FOUND) return false;
+  if (step.text[0] == '\0' || strcmp(step.text, last->text) == 0) return false;
+  *last = step;
+  return ++*steps >= STEPS_ALIVE;
+}
+
+/* How many lines of such text below a line show that it was no end: few after a mere sentence, some after what a logger calls an
+ * error. */
+static int most_text(const struct tail *tail, size_t pattern) {
+  const enum wo_mark mark = wo_pattern_at(tail->scan->set, pattern)->mark;
+  if (mark == WO_MARK_WEAK_FAILURE || mark == WO_MARK_LAST_WORD) return TEXT_ALIVE_WEAK;
+  return mark == WO_MARK_BY_LEVEL ? TEXT_ALIVE_LEVEL : TEXT_ALIVE;
+}
+
+/* Whether the program goes on below a line. The lines there were walked over before: most logs have no line that looks like a
+ * failure, and then nobody has to ask this. */
+static bool has_life_below(struct tail *tail, uint64_t number, size_t pattern) {
+  const int most = most_text(tail, pattern);
+  struct wo_backwards walk = wo__scan_walk_back(tail->scan, tail->scan->buf_len, tail->scan->line_number);
+  struct wo_candidate_step last = {""};
+  struct wo_view raw = {0};
+  uint64_t offset = 0;
+  int steps = 0, texts = 0;
+  while (wo__scan_previous_line(&walk, &raw, &offset) && walk.number > number) {
+    struct wo_candidate candidate = wo__candidate_at(raw, walk.number, offset);
+    texts += is_plain(raw);
+    if (texts > most || shows_life(tail, &candidate, &last, &steps)) return true;
   }
   return false;
 }
 
-static void take_failure(struct tail *tail, const struct wo_candidate *candidate, size_t pattern) {
-  if (tail->is_good || tail->failure_count == FAILURES_MAX || is_known(tail, candidate)) return;
+/* The pattern by which the line looks like a failure, or WO_NOT_FOUND. A logger that calls a line a warning or less says that it
+ * is none; one that calls it an error says that it is one, whatever its words. Programs tell calmly of signals. */
+static size_t find_failure(struct tail *tail, struct wo_candidate *candidate) {
+  const size_t pattern = match(tail, SORT_FAILURE, candidate);
+  const size_t by_level = tail->places[SORT_BY_LEVEL].count > 0 ? tail->items[SORT_BY_LEVEL][0] : WO_NOT_FOUND;
+  const bool may_have_level =
+      by_level != WO_NOT_FOUND && wo__candidate_has_literal(wo_pattern_at(tail->scan->set, by_level), candidate);
+  if (pattern == WO_NOT_FOUND && !may_have_level) return WO_NOT_FOUND;
+  const enum wo_severity severity = wo__candidate_line(tail->scan, candidate)->prefix.severity;
+  const bool is_mild = severity != WO_SEVERITY_NONE && severity < WO_SEVERITY_ERROR;
+  const bool is_error = pattern != WO_NOT_FOUND || severity >= WO_SEVERITY_ERROR;
+  const bool is_stop = pattern != WO_NOT_FOUND && wo_pattern_at(tail->scan->set, pattern)->mark == WO_MARK_STOPPED;
+  if (is_stop) return pattern;
+  if (is_mild || !is_error || match(tail, SORT_HARMLESS, candidate) != WO_NOT_FOUND) return WO_NOT_FOUND;
+  const bool is_by_level =
+      pattern == WO_NOT_FOUND || (severity >= WO_SEVERITY_ERROR && most_text(tail, pattern) == TEXT_ALIVE_WEAK);
+  return is_by_level ? by_level : pattern;
+}
+
+static void look_for_failure(struct tail *tail, struct wo_candidate *candidate) {
+  if (tail->is_good || tail->failure_count == FAILURES_MAX) return;
+  if (tail->failure_count == 0 && (tail->texts += is_plain(candidate->raw)) > TEXT_ALIVE + 1) tail->is_good = true;
+  const size_t pattern = find_failure(tail, candidate);
+  if (pattern == WO_NOT_FOUND || is_known(tail->scan, candidate)) return;
+  if (tail->failure_count == 0 && has_life_below(tail, candidate->number, pattern)) {
+    tail->is_good = true;
+    return;
+  }
   tail->failures[tail->failure_count++] = line_at(candidate, pattern);
   tail->last_failure = tail->lines;
 }
 
-/* Steps of the program. The newest is kept; different ones show that it went on. */
-static void take_step(struct tail *tail, struct wo_candidate *candidate) {
-  struct wo_candidate_step step = {""};
-  const bool is_wanted = tail->progress.pattern == WO_NOT_FOUND || (!tail->is_good && tail->failure_count == 0);
-  const size_t pattern =
-      is_wanted ? wo__candidate_match(tail->scan, tail->scan->before, WO_MARK_NONE, candidate, &step) : WO_NOT_FOUND;
-  if (pattern == WO_NOT_FOUND) return;
-  const bool is_near = tail->lines <= SUCCESS_LINES || tail->failure_count > 0;
-  if (tail->progress.pattern == WO_NOT_FOUND && is_near) tail->progress = line_at(candidate, pattern);
-  if (step.text[0] == '\0' || strcmp(step.text, tail->step.text) == 0) return;
-  tail->step = step;
-  tail->steps++;
-}
-
-/* Whether lines of the pattern look like a failure: by their words, or by what they say of how the program left. */
-static bool is_failure(const struct tail *tail, size_t pattern) {
-  if (pattern == WO_NOT_FOUND) return false;
-  const enum wo_kind kind = kind_of(tail, pattern);
-  return kind == WO_KIND_UNKNOWN_FAILURE || kind == WO_KIND_TRACEBACK || mark_of(tail, pattern) == WO_MARK_LAST_WORD;
-}
-
-/* The pattern of the line. A logger that calls a line a warning or less says that it is no failure; one that calls it an error
- * says that it is, whatever its words. */
-static size_t find_pattern(struct tail *tail, struct wo_candidate *candidate) {
-  const size_t pattern = wo__candidate_match(tail->scan, tail->scan->tail, WO_MARK_BY_LEVEL, candidate, NULL);
-  const bool is_bad = is_failure(tail, pattern);
-  if (pattern != WO_NOT_FOUND && !is_bad) return pattern;
-  if (!is_bad && tail->is_good) return WO_NOT_FOUND;
-  const enum wo_severity severity = wo__candidate_line(tail->scan, candidate)->prefix.severity;
-  if (severity >= WO_SEVERITY_ERROR) return is_bad ? pattern : tail->by_level;
-  return severity == WO_SEVERITY_NONE ? pattern : WO_NOT_FOUND;
-}
-
-/* What one line of the tail says. */
-static void visit(struct tail *tail, struct wo_candidate *candidate) {
-  const size_t pattern = find_pattern(tail, candidate);
-  if (is_failure(tail, pattern)) {
-    take_failure(tail, candidate, pattern);
-    return;
-  }
-  const bool is_alive = pattern != WO_NOT_FOUND && mark_of(tail, pattern) == WO_MARK_ALIVE;
-  if (is_alive && tail->alive.pattern == WO_NOT_FOUND) tail->alive = line_at(candidate, pattern);
-  if (pattern != WO_NOT_FOUND && kind_of(tail, pattern) == WO_KIND_SUCCESS) take_success(tail, candidate, pattern);
-  take_step(tail, candidate);
-  if (is_alive || (tail->steps >= STEPS_ALIVE && tail->failure_count == 0)) tail->is_good = true;
-}
+/* ---- The walk ---- */
 
 /* Whether the lines above can still say anything. */
 static bool is_over(const struct tail *tail) {
@@ -155,36 +253,27 @@ static struct wo_event *add(struct wo_scan *scan, const struct tail_line *line, 
 
 /* The name of an exception says most; lines that only say that something failed decide when no other does. */
 static int weight_of(const struct tail *tail, size_t at) {
-  const size_t pattern = tail->failures[at].pattern;
-  const enum wo_mark mark = mark_of(tail, pattern);
-  if (kind_of(tail, pattern) == WO_KIND_TRACEBACK) return 3;
-  return mark == WO_MARK_LAST_WORD ? 0 : mark == WO_MARK_BY_LEVEL ? 1 : 2;
+  const struct wo_pattern *const pattern = wo_pattern_at(tail->scan->set, tail->failures[at].pattern);
+  if (pattern->kind == WO_KIND_TRACEBACK) return 2;
+  return pattern->mark == WO_MARK_LAST_WORD ? 0 : 1;
 }
 
-/* Whether a failure that is known stands near the lines, above or among them, or above them what follows from one: so do they. */
-static bool is_known_near(const struct tail *tail, uint64_t line) {
-  const struct wo_event_store *const store = tail->scan->store;
-  for (size_t i = store->count; i-- > 0;) {
-    const struct wo_event *const event = &store->items[i];
-    const enum wo_class class = wo_kind_class(event->kind);
-    const bool is_failure = class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY || class == WO_CLASS_PROGRAM ||
-                            class == WO_CLASS_HARDWARE || class == WO_CLASS_ENDING;
-    if (event->span.file != tail->scan->options.file) return false;
-    const bool is_bare = wo_event_field(event, WO_FIELD_IS_BARE) || wo_event_field(event, WO_FIELD_IS_SUSPECTED);
-    const bool is_above = class == WO_CLASS_CONSEQUENCE && event->span.line <= line;
-    if ((is_failure || is_above) && !is_bare && !event->is_quoted && event->span.line + KNOWN_LINES >= line) return true;
-  }
-  return false;
+static bool is_stop_at(const struct tail *tail, size_t at) {
+  return wo_pattern_at(tail->scan->set, tail->failures[at].pattern)->mark == WO_MARK_STOPPED;
 }
 
-/* The deciding line: the first of the weightiest, because what comes later follows from it. It is told first, and those below it
- * as part of it, but for exits, which stand for themselves; and so is the step that the program had reached. */
+/* The deciding line: the first of the weightiest, because what comes later follows from it, or a signal above it. It is told
+ * first, and those below it as part of it, but for exits, which stand for themselves; and so is the step that the program had
+ * reached. */
 static void add_failures(struct tail *tail) {
   size_t deciding = 0;
   for (size_t i = 1; i < tail->failure_count; i++) {
     if (weight_of(tail, i) >= weight_of(tail, deciding)) deciding = i;
   }
-  const bool is_told = !is_known_near(tail, tail->failures[deciding].number);
+  for (size_t i = deciding + 1; i < tail->failure_count; i++) {
+    if (is_stop_at(tail, i)) deciding = i;
+  }
+  const bool is_told = !is_known_near(tail->scan, tail->failures[deciding].number);
   const struct wo_event *const event = is_told ? add(tail->scan, &tail->failures[deciding], WO_EVENT_NONE) : NULL;
   const wo_event_id of = event ? event->id : WO_EVENT_NONE;
   const bool is_exit = weight_of(tail, deciding) == 0;
@@ -196,31 +285,32 @@ static void add_failures(struct tail *tail) {
   if (!is_told || tail->progress.number <= tail->failures[deciding].number) add(tail->scan, &tail->progress, of);
 }
 
-/* The pattern of lines that their logger calls errors, or WO_NOT_FOUND. */
-static size_t find_by_level(const struct wo_scan *scan) {
-  for (size_t i = 0; i < scan->tail.count; i++) {
-    if (wo_pattern_at(scan->set, scan->tail.items[i])->mark == WO_MARK_BY_LEVEL) return scan->tail.items[i];
+static void walk_back(struct tail *tail) {
+  struct wo_scan *const scan = tail->scan;
+  struct wo_backwards walk = wo__scan_walk_back(scan, scan->buf_len, scan->line_number);
+  const bool is_explained = is_known_near(scan, scan->line_number);
+  struct wo_view raw = {0};
+  uint64_t offset = 0;
+  while (!is_over(tail) && wo__scan_previous_line(&walk, &raw, &offset)) {
+    struct wo_candidate candidate = wo__candidate_at(raw, walk.number, offset);
+    if (is_explained && tail->lines >= SUCCESS_LINES) return;
+    tail->lines++;
+    look_for_success(tail, &candidate);
+    look_for_step(tail, &candidate);
+    if (!is_explained) look_for_failure(tail, &candidate);
+    settle_weak(tail);
   }
-  return WO_NOT_FOUND;
 }
 
 void wo__scan_tail(struct wo_scan *scan) {
   const struct tail_line none = {.pattern = WO_NOT_FOUND};
-  struct tail tail = {
-      .scan = scan, .by_level = find_by_level(scan), .success = none, .weak = none, .progress = none, .alive = none};
-  struct wo_backwards walk = wo__scan_walk_back(scan, scan->buf_len, scan->line_number);
-  struct wo_view raw = {0};
-  uint64_t offset = 0;
-  while (!is_over(&tail) && wo__scan_previous_line(&walk, &raw, &offset)) {
-    struct wo_candidate candidate = wo__candidate_at(raw, walk.number, offset);
-    tail.lines++;
-    visit(&tail, &candidate);
-    settle_weak(&tail);
-  }
+  struct tail tail = {.scan = scan, .success = none, .weak = none, .progress = none, .alive = none};
+  sort_patterns(&tail);
+  walk_back(&tail);
   tail.lines += NEAR_LINES + 1;
   settle_weak(&tail);
   add(scan, &tail.success, WO_EVENT_NONE);
-  if (tail.success.pattern == WO_NOT_FOUND && tail.failure_count == 0) add(scan, &tail.alive, WO_EVENT_NONE);
+  add(scan, &tail.alive, WO_EVENT_NONE);
   if (tail.failure_count > 0) {
     add_failures(&tail);
   } else {

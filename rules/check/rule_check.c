@@ -99,7 +99,7 @@ static void check_samples(const struct wo_lint_rule *rule, const struct wo_patte
 /* Whether a line counts as one piece of evidence: a failure that is counted twice looks like two ranks. */
 static bool counts_once(const struct wo_pattern *pattern) {
   const enum wo_class class = wo_kind_class(pattern->kind);
-  return pattern->where == WO_WHERE_LINE && class != WO_CLASS_CONTEXT && class != WO_CLASS_NONE;
+  return pattern->where == WO_WHERE_LINE && class != WO_CLASS_CONTEXT && class != WO_CLASS_NONE && !pattern->is_fallback;
 }
 
 /* Samples that an earlier pattern of the same kind matches too: the line would give two events of one failure. */
@@ -328,11 +328,12 @@ static bool is_pattern(const struct wo_pack *pack, struct wo_view id) {
 /* Names that match nothing would be silent for ever. */
 static void check_sign(struct wo_lint *lint, const struct wo_sign *sign) {
   static const char *const platforms[] = {"linux", "windows", "wsl", "macos"};
+  static const char *const managers[] = {"slurm", "lsf", "pbs", "kubernetes"};
   static const char *const vendors[] = {"nvidia", "amd", "intel", "apple", "huawei"};
   const struct wo_lint_rule rule = {lint, sign->place, WO_SORT_SIGN, sign->id};
   check_id(&rule);
-  if (sign->kind == WO_PROGRAM_UNKNOWN && sign->name.len + sign->platform.len + sign->vendor.len == 0)
-    wo__lint_complain(&rule, WO_E_SYNTAX, "shows nothing: 'kind', 'name', 'platform' and 'vendor' are missing");
+  if (sign->kind == WO_PROGRAM_UNKNOWN && sign->name.len + sign->platform.len + sign->vendor.len + sign->manager.len == 0)
+    wo__lint_complain(&rule, WO_E_SYNTAX, "shows nothing: 'kind', 'name', 'platform', 'vendor' and 'manager' are missing");
   if (sign->frame_count + sign->file_count + sign->script_count + sign->pattern_count + sign->knob_count + sign->progress_count +
           sign->kind_count ==
       0)
@@ -341,6 +342,8 @@ static void check_sign(struct wo_lint *lint, const struct wo_sign *sign) {
     wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown platform '%.*s'", WO_SHOWN(sign->platform));
   if (sign->vendor.len > 0 && !WO_VIEW_ANY(sign->vendor, wo_view_is, vendors))
     wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown vendor '%.*s'", WO_SHOWN(sign->vendor));
+  if (sign->manager.len > 0 && !WO_VIEW_ANY(sign->manager, wo_view_is, managers))
+    wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown manager '%.*s'", WO_SHOWN(sign->manager));
   for (size_t i = 0; i < sign->pattern_count; i++) {
     if (!is_pattern(lint->pack, sign->patterns[i]))
       wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown pattern '%.*s'", WO_SHOWN(sign->patterns[i]));

@@ -144,4 +144,9 @@ void wo_expr_each_kind(const struct wo_expr *expr, void (*fn)(void *context, str
 /* Calls fn with the name of each fact that the expression can use (definitions expanded; a name may come more than once). */
 void wo_expr_each_fact(const struct wo_expr *expr, void (*fn)(void *context, struct wo_view name), void *context);
 
+/* The facts without which a BOOL expression is not true, whatever the others are: their names, each once, in the order of the
+ * text with definitions expanded. Returns how many were stored; there may be more than `cap`, and some that the form of the
+ * expression does not show. */
+size_t wo_expr_needs(const struct wo_expr *expr, struct wo_view *names, size_t cap);
+
 #endif

@@ -29,6 +29,7 @@ enum { FILES_MAX = 1024 };
 /* One run. `count` numbers the files; the arrays of bytes and trees are named after it. */
 struct embed {
   FILE *out;
+  const struct wo_pack *pack; /* what the program will load */
   size_t count;
   struct wo_rule_file files[FILES_MAX]; /* as written, in the order in which they are loaded */
   char table[2][1 << 16];               /* rows of the two arrays, collected while the bytes are written */
@@ -94,6 +95,23 @@ static void drop_deep(cJSON *object) {
   }
 }
 
+/* Gives a cause the list of facts that its condition needs: where one of them is unknown, a diagnosis reads
+ * nothing else of it. False when memory is out. */
+static bool add_needs(const struct wo_pack *pack, cJSON *object) {
+  enum { NEEDS_MAX = 3 }; /* further ones rarely decide */
+  if (!cJSON_IsObject(object) || object->child == NULL || strcmp(object->child->string, "cause") != 0) return true;
+  const struct wo_cause *const cause = wo_pack_cause(pack, wo_view_of(object->child->valuestring));
+  struct wo_view names[NEEDS_MAX];
+  const size_t count = cause == NULL ? 0 : wo_expr_needs(cause->when, names, NEEDS_MAX);
+  cJSON *const list = cJSON_CreateArray();
+  for (size_t i = 0; i < count; i++) {
+    char name[64];
+    wo_view_copy(names[i], name, sizeof name);
+    if (!cJSON_AddItemToArray(list, cJSON_CreateString(name))) return false;
+  }
+  return list != NULL && cJSON_AddItemToObject(object, "needs", list);
+}
+
 /* Terms are for `explain` alone. The first key shows the sort of a rule, as it does for the loader. */
 static bool is_term(const cJSON *object) {
   return cJSON_IsObject(object) && object->child != NULL && strcmp(object->child->string, "term") == 0;
@@ -102,12 +120,13 @@ static bool is_term(const cJSON *object) {
 /* The rule objects of a file as one array, without terms and long texts; NULL when memory is out.
  * Takes `root` over. A file that is one rule becomes an array of one, which the loader reads just
  * the same. */
-static cJSON *shorten(cJSON *root) {
+static cJSON *shorten(const struct wo_pack *pack, cJSON *root) {
   cJSON *const array = cJSON_IsArray(root) ? root : cJSON_CreateArray();
   if (array != root && !cJSON_AddItemToArray(array, root)) return NULL;
   for (cJSON *object = array->child; object != NULL;) {
     cJSON *const next = object->next;
     drop_deep(object);
+    if (!add_needs(pack, object)) return NULL;
     if (is_term(object)) cJSON_Delete(cJSON_DetachItemViaPointer(array, object));
     object = next;
   }
@@ -146,7 +165,7 @@ static bool write_short(struct embed *embed, const struct wo_rule_file *file) {
   char *const text = (char *)(uintptr_t)file->data;
   wo_rule_blank_comments(text, file->size);
   cJSON *const root = cJSON_Parse(text);
-  cJSON *const array = root == NULL ? NULL : shorten(root);
+  cJSON *const array = root == NULL ? NULL : shorten(embed->pack, root);
   size_t nodes = 0;
   size_t text_bytes = 0;
   struct wo_tree *const tree = array == NULL ? NULL : wo_tree_of(array, &nodes, &text_bytes);
@@ -297,6 +316,7 @@ int main(int argc, char **argv) {
                "\"rules/files/tree.h\"\n\n");
   struct wo_rule_files read = {0};
   struct wo_pack *const pack = read_packs(embed, argv[1], &read) ? load_packs(embed, read.count) : NULL;
+  embed->pack = pack;
   bool is_done = pack != NULL && embed_files(embed, read.count) && write_prefilter(embed, pack);
   write_tables(embed);
   is_done = ferror(out) == 0 && is_done;

@@ -59,6 +59,8 @@ struct wo_cause {
   const struct wo_template *summary; /* its meaning, with this job's numbers */
   struct wo_view means;              /* one sentence, for `explain` */
   struct wo_view details;            /* long text for `explain`; may be empty */
+  const struct wo_view *needs;       /* facts without which `when` cannot hold; not given for the user's own rules */
+  size_t need_count;
   const struct wo_expr *when;
   const struct wo_clause *not_when; /* say = why the rule does not apply; weight unused */
   size_t not_when_count;
@@ -162,9 +164,12 @@ struct wo_phase_hint {
   struct wo_view phase; /* its id; several hints may give one */
   struct wo_view fact;  /* not empty: no phase, but the fact that the frames show ("oom.is_attention") */
   bool is_innermost;    /* of a fact: only the innermost frames count */
+  bool is_of_memory;    /* counts only for failures of memory */
   enum wo_reach reach;
   const struct wo_view *any_of; /* substrings of "path|function|code" */
   size_t any_of_count;
+  const struct wo_view *none_of; /* a frame with one of these does not count */
+  size_t none_of_count;
   const struct wo_view *functions; /* names of functions, whole */
   size_t function_count;
   const struct wo_view *words; /* words in names of functions that the user wrote: "eval" is one of "run_eval" */
@@ -185,6 +190,7 @@ struct wo_sign {
   struct wo_view name;       /* "vllm" */
   struct wo_view platform;   /* "windows" */
   struct wo_view vendor;     /* "amd" */
+  struct wo_view manager;    /* "slurm" */
   enum wo_weight weight;
   const struct wo_view *frames; /* substrings of "path|function|code" of a traceback's frame; '/' is '\\' too */
   size_t frame_count;
@@ -282,8 +288,8 @@ struct wo_pack {
 };
 
 /* How much to load: diagnosis leaves out examples and long texts, and so starts faster. For one job, built-in causes are read as
- * far as their conditions, built-in fixes not at all, until they are needed (wo_pack_cause_at, wo_pack_fix): of some two hundred
- * rules one job needs ten. Such a pack must not be used by two threads. */
+ * far as the facts that they need, built-in fixes not at all, until more is wanted (wo_pack_cause_head, wo_pack_cause_at,
+ * wo_pack_fix): of some two hundred rules one job needs ten. Such a pack must not be used by two threads. */
 enum wo_load_depth { WO_LOAD_FOR_ONE_JOB, WO_LOAD_FOR_DIAGNOSIS, WO_LOAD_ALL };
 
 /* The compiled-in packs at that depth. */
@@ -304,6 +310,9 @@ enum wo_status wo_pack_load_all(const char *dir, enum wo_load_depth depth, struc
 
 /* Frees a pack; NULL allowed; returns NULL. */
 struct wo_pack *wo_pack_free(struct wo_pack *pack);
+
+/* The cause at that place, with its conditions. NULL when memory is out while they are read (WO_LOAD_FOR_ONE_JOB). */
+const struct wo_cause *wo_pack_cause_head(const struct wo_pack *pack, size_t index);
 
 /* The cause at that place, with all its parts. NULL when memory is out while the rest of it is read (WO_LOAD_FOR_ONE_JOB). */
 const struct wo_cause *wo_pack_cause_at(const struct wo_pack *pack, size_t index);

@@ -58,8 +58,19 @@ static const void *finish(const struct wo_pack *pack, enum wo_sort sort, size_t 
   loader->json = unread->json;
   loader->status = WO_OK;
   const bool is_read = (sort == WO_SORT_CAUSE ? wo__load_cause : wo__load_fix)(loader, unread->object, rule);
-  if (is_read) unread->object = NULL;
+  if (is_read && loader->part == WO_PART_ALL) unread->object = NULL;
   return is_read ? rule : NULL;
+}
+
+const struct wo_cause *wo_pack_cause_head(const struct wo_pack *pack, size_t index) {
+  assert(index < pack->cause_count);
+  const struct wo_cause *const cause = &pack->causes[index];
+  if (cause->when != NULL) return cause;
+  struct wo_loader *const loader = pack->late->loader;
+  loader->part = WO_PART_HEAD;
+  const struct wo_cause *const read = finish(pack, WO_SORT_CAUSE, index);
+  loader->part = WO_PART_ALL;
+  return read;
 }
 
 const struct wo_cause *wo_pack_cause_at(const struct wo_pack *pack, size_t index) {

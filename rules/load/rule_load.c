@@ -185,8 +185,8 @@ static bool is_put_off(struct wo_loader *loader, enum wo_sort sort, size_t slot,
 }
 
 /* Reads one rule into its slot. The slot is cleared first: nothing of a replaced rule is left, so a user's rule is read as it is
- * in the user's file and not merged with ours. The conditions of a cause are needed at once: they decide whether the rest is
- * needed. */
+ * in the user's file and not merged with ours. The facts that a cause needs decide whether
+ * the rest of it is wanted. */
 static bool read_rule(struct wo_loader *loader, const struct wo_tree *object, uint64_t line, bool is_user) {
   struct wo_pack *const pack = loader->pack;
   const enum wo_sort sort = sort_of(object);
@@ -202,7 +202,9 @@ static bool read_rule(struct wo_loader *loader, const struct wo_tree *object, ui
   loader->let_count = 0;
   const bool is_late = is_put_off(loader, sort, slot, object, is_user);
   if (is_late && sort == WO_SORT_FIX) return true;
-  loader->part = is_late ? WO_PART_HEAD : WO_PART_ALL;
+  const enum wo_part first = loader->has_user_defines ? WO_PART_HEAD : WO_PART_NEEDS;
+  if (sort == WO_SORT_DEFINE && is_user) loader->has_user_defines = true;
+  loader->part = is_late ? first : WO_PART_ALL;
   const bool is_read = readers[sort](loader, object, rule);
   loader->part = WO_PART_ALL;
   return is_read;

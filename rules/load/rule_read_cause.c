@@ -31,12 +31,20 @@ static bool read_example(struct wo_loader *loader, const struct wo_tree *value, 
 
 static const struct wo_items examples = {sizeof(struct wo_example), read_example};
 
+/* Only embed.c writes it: an author's would be a second truth beside the condition. */
+static bool skip_needs(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+  (void)member, (void)target;
+  if (loader->json->owned_root == NULL) return true;
+  return wo__load_fail(loader, value, WO_RULE_KEY, WO_E_UNKNOWN, "unknown key 'needs': it follows from 'when'");
+}
+
 #define CLAUSES(part, count, form) .read = wo__load_clauses, WO_ARRAY_AT(wo_cause, part, count), .how = &wo__form_##form
 
 /* In the order in which rules are written. The id is read before the table, the lets before
  * everything that may use them. The condition is the one part without which a cause cannot be weighed. */
 static const struct wo_member cause_members[] = {
     {.key = "cause", .read = wo__load_skip},
+    {.key = "needs", .read = skip_needs},
     {.key = "let", .read = wo__load_skip},
     {.key = "family", .read = wo__load_text, WO_AT(wo_cause, family)},
     {.key = "title", .read = wo__load_template, WO_AT(wo_cause, title)},
@@ -61,8 +69,11 @@ static const struct wo_member cause_members[] = {
      .is_deep = true},
 };
 
+static const struct wo_member needs_member = {.key = "needs", .read = wo__load_texts, WO_ARRAY_AT(wo_cause, needs, need_count)};
+
 bool wo__load_cause(struct wo_loader *loader, const struct wo_tree *object, void *rule) {
   struct wo_cause *const cause = rule;
+  if (loader->part == WO_PART_NEEDS) return wo__load_texts(loader, wo_tree_get(object, "needs"), &needs_member, cause);
   cause->prior = WO_WEIGHT_MEDIUM;
   cause->at_most = WO_CONFIDENCE_CERTAIN;
   cause->is_failure = true;

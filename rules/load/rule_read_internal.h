@@ -23,8 +23,8 @@ struct wo_let {
   const struct wo_tree *value;
 };
 
-/* How far a rule is read. */
-enum wo_part { WO_PART_ALL, WO_PART_HEAD };
+/* How far a rule is read: whole, with its conditions only, or with what a condition needs only. */
+enum wo_part { WO_PART_ALL, WO_PART_HEAD, WO_PART_NEEDS };
 
 /* The state of one load. */
 struct wo_loader {
@@ -34,6 +34,7 @@ struct wo_loader {
   struct wo_err *err;
   const struct wo_rule_json *json; /* the file being read */
   enum wo_part part;
+  bool has_user_defines; /* what conditions of built-in causes need may be something else then */
   struct wo_names names; /* facts and the lets below */
   struct wo_let lets[WO_LIMIT_LETS];
   size_t let_count;

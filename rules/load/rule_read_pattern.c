@@ -87,6 +87,7 @@ static const struct wo_member pattern_members[] = {
     {.key = "literals", .read = wo__load_exacts, WO_ARRAY_AT(target, pattern.literals, pattern.literal_count)},
     {.key = "before_number", .read = wo__load_bool, WO_AT(target, pattern.is_before_number)},
     {.key = "every_match", .read = wo__load_bool, WO_AT(target, pattern.is_every_match)},
+    {.key = "fallback", .read = wo__load_bool, WO_AT(target, pattern.is_fallback)},
     {.key = "regex", .read = wo__load_regex, WO_AT(target, pattern.regex)},
     {.key = "unless", .read = wo__load_regex, WO_AT(target, pattern.unless)},
     {.key = "reader", .read = wo__load_text, WO_AT(target, pattern.reader)},

@@ -55,6 +55,7 @@ static const struct wo_member sign_members[] = {
     {.key = "name", .read = wo__load_text, WO_AT(wo_sign, name)},
     {.key = "platform", .read = wo__load_text, WO_AT(wo_sign, platform)},
     {.key = "vendor", .read = wo__load_text, WO_AT(wo_sign, vendor)},
+    {.key = "manager", .read = wo__load_text, WO_AT(wo_sign, manager)},
     {.key = "weight", .read = wo__load_weight, WO_AT(wo_sign, weight), .is_needed = true},
     {TEXTS("frames", frames, frame_count)},
     {TEXTS("files", files, file_count)},

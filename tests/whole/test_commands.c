@@ -250,7 +250,7 @@ static void test_explain_fix_sections(void **state) {
   (void)state;
   static const char *const parts[] = {"fix raise-mem-limit\n",
                                       "\nWhat it does\n",
-                                      "more main memory: --mem=<gib>G\n",
+                                      "more main memory: <gib> GiB (SLURM: --mem=<gib>G)\n",
                                       "\nWhen it is offered\n",
                                       "\nWhen it is not\n",
                                       "\nWhat it saves\n",

@@ -18,6 +18,7 @@ static struct wo_view value_of(const struct wo_program *program, struct wo_view 
   if (wo_view_is(key, "name")) value = program->name.text;
   if (wo_view_is(key, "platform")) value = program->platform.text;
   if (wo_view_is(key, "vendor")) value = program->vendor.text;
+  if (wo_view_is(key, "manager")) value = program->manager.text;
   if (wo_view_is(key, "trains"))
     value = wo_program_suits(program, WO_PROGRAM_BIT(WO_PROGRAM_TRAINING)) ? WO_VIEW("yes") : WO_VIEW("no");
   return value.len > 0 ? value : WO_VIEW("-");

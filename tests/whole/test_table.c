@@ -19,6 +19,7 @@
 static const char *const other_tables[] = {
     "fixes.txt",    /* test_fix_table.c */
     "phases.txt",   /* test_phases.c */
+    "phases_more.txt",
     "programs.txt", /* test_program_table.c */
     "stories.txt",  /* test_story_table.c */
 };

@@ -26,12 +26,15 @@ struct traceback {
   enum last last;
   bool has_header;
   bool is_chained;
-  bool is_contained;                  /* the program went on: something above caught it, or nothing depends on it */
+  bool is_contained;                  /* nothing depends on it: the program went on */
+  bool is_caught;                     /* by a server, which goes on with the next request */
   int message_lines;                  /* after the exception, while its message is missing */
+  size_t frame_width;                 /* bytes of the newest frame's line */
   size_t front_len;                   /* of the message: the newest frame of a debugger, which stands in front */
   size_t outer_len;                   /* of the message: the outermost frames, which stay; 0 while all fit */
   enum wo_traceback_owner user_owner; /* of the frame that is kept as the user's */
   uint64_t user_line;
+  char first[NAME_BYTES]; /* line, without its prefix */
   char user_file[NAME_BYTES], user_function[NAME_BYTES];
   char inner_file[NAME_BYTES], inner_function[NAME_BYTES];
 };
@@ -120,10 +123,14 @@ static void append_file(struct wo_open *open, struct wo_view path, bool is_packa
   append_path(open, is_package ? wo_traceback_package_path(path) : wo_traceback_short_path(path));
 }
 
-/* Whether a function catches every exception of what it calls, reports it and goes on. */
-static bool is_catching_all(const struct wo_traceback_frame *frame) {
+/* Whether a function catches every exception of what it calls, reports it and goes on with the next request. */
+static bool is_serving(const struct wo_traceback_frame *frame) {
   static const char *const functions[] = {"run_asgi", "run_wsgi", "wsgi_app", "handle_one_request"};
-  if (WO_VIEW_ANY(frame->function, wo_view_starts, functions)) return true;
+  return WO_VIEW_ANY(frame->function, wo_view_starts, functions);
+}
+
+/* Whether a function reports a log record that it could not write. */
+static bool is_logging(const struct wo_traceback_frame *frame) {
   return wo_view_starts(frame->function, "emit") && wo_view_ends(frame->file, "logging/__init__.py");
 }
 
@@ -147,10 +154,12 @@ static void take_frame(struct wo_open *open, struct wo_view text, const struct w
   own->frames++;
   own->strays = 0;
   own->last = is_kept ? LAST_FRAME_USER : LAST_FRAME_PACKAGE;
-  own->is_contained = own->is_contained || is_catching_all(frame);
+  own->is_contained = own->is_contained || is_logging(frame);
+  own->is_caught = own->is_caught || is_serving(frame);
   if (is_inner) keep_end(frame->file, own->inner_file);
   if (is_inner) keep_end(frame->function, own->inner_function);
   own->front_len = 0;
+  own->frame_width = text.len;
   if (is_kept) keep_user_frame(own, frame, owner);
   append_frame_text(open, WO_VIEW(";"));
   append_file(open, frame->file, is_package);
@@ -163,6 +172,13 @@ static void take_frame(struct wo_open *open, struct wo_view text, const struct w
  * task that nobody waits for. */
 static bool is_containing(struct wo_view line) {
   static const char *const sentences[] = {"Exception ignored in", "--- Logging error ---", "exception was never retrieved"};
+  return WO_VIEW_ANY(line, wo_view_has, sentences);
+}
+
+/* Sentences with which servers report the exception of a request. */
+static bool is_of_request(struct wo_view line) {
+  static const char *const sentences[] = {"Exception in ASGI application", "Exception on /", "Error handling request",
+                                          "Exception happened during processing of request", "Internal Server Error: /"};
   return WO_VIEW_ANY(line, wo_view_has, sentences);
 }
 
@@ -179,6 +195,7 @@ static void note_what_went_before(struct wo_open *open) {
     }
   }
   if (count > 0 && is_containing(before[0])) own->is_contained = true;
+  if (count > 0 && is_of_request(before[0])) own->is_caught = true;
 }
 
 /* The forms in which the header is written: alone, behind the exception's class (notebooks), in the frame of a box (rich). */
@@ -197,14 +214,15 @@ static struct wo_view text_of(const struct wo_open *open) {
 /* Bytes of a frame that a terminal broke into lines. */
 enum { WRAPPED_BYTES = 1024 };
 
-/* The rest of a frame whose path a terminal broke at its right side, joined with the line before. False for anything else. */
+/* The rest of a frame that a terminal broke at its right side, joined with the line before. False for anything else: the rest
+ * begins at the left side, and the line before is no frame yet. */
 static bool join_wrapped(const struct wo_open *open, struct wo_view text, char buf[WRAPPED_BYTES], struct wo_view *ret_joined) {
   char lines[WRAPPED_BYTES];
   struct wo_view before;
-  const size_t quote = wo_view_find(text, WO_VIEW("\", line "), 0);
-  if (quote == WO_NOT_FOUND || wo_view_has(wo_view_sub(text, 0, quote), "\"")) return false;
+  if (text.len == 0 || wo_is_space(text.ptr[0]) || wo_view_starts(text, "File \"")) return false;
   if (wo_open_lines_before(open, 1, &before, lines, sizeof lines) != 1) return false;
   if (!wo_view_starts(wo_view_trim(before), "File \"") || before.len + text.len > WRAPPED_BYTES) return false;
+  if (wo_view_has(before, "\", line ") && wo_view_has(before, ", in ")) return false;
   memcpy(buf, before.ptr, before.len);
   memcpy(buf + before.len, text.ptr, text.len);
   *ret_joined = (struct wo_view){buf, before.len + text.len};
@@ -218,6 +236,31 @@ static bool take_wrapped(struct wo_open *open, struct wo_view text) {
   struct wo_traceback_frame frame;
   if (!join_wrapped(open, text, buf, &joined) || !wo_traceback_read(joined, &frame)) return false;
   take_frame(open, joined, &frame);
+  return true;
+}
+
+/* Bytes that a name holds before its NUL, with more behind them if there is room. */
+static void lengthen(char name[NAME_BYTES], struct wo_view rest) {
+  const size_t len = strlen(name);
+  if (len + rest.len < NAME_BYTES) wo_view_copy(rest, name + len, NAME_BYTES - len);
+}
+
+/* Takes a word at the left side as the end of the function's name that a terminal broke. Terminals are at least this wide. */
+static bool take_rest_of_name(struct wo_open *open, struct wo_view text) {
+  enum { WIDTH_MIN = 60 };
+  struct traceback *const own = open->state;
+  const bool is_frame_open =
+      open->message_len > 0 && open->message[open->message_len - 1] == '|' && own->frame_width >= WIDTH_MIN;
+  size_t word = 0;
+  while (word < text.len && wo_is_word(text.ptr[word])) word++;
+  if (own->style != STYLE_PYTHON || own->last == LAST_OTHER || !is_frame_open || word == 0 || word < text.len) return false;
+  if (wo_exception_class(text) > 0) return false;
+  open->message_len--;
+  append_frame_text(open, text);
+  append_frame_text(open, WO_VIEW("|"));
+  lengthen(own->inner_function, text);
+  if (own->last == LAST_FRAME_USER) lengthen(own->user_function, text);
+  own->frame_width = 0;
   return true;
 }
 
@@ -253,15 +296,22 @@ static void add_fields(const struct wo_open *open, struct wo_event *event) {
   }
   if (open->message_len > 0) wo_event_set_text(open->store, event, WO_FIELD_FRAMES, wo_open_message(open));
   if (own->is_chained) wo_event_set_exact(open->store, event, WO_FIELD_IS_CHAINED, 1);
+  if (own->is_caught) wo_event_set_exact(open->store, event, WO_FIELD_IS_CAUGHT, 1);
   event->severity = open->first.prefix.severity;
 }
 
 /* ---- Tracebacks on one line ---- */
 
+/* Where a frame begins, with its quotes escaped or not. */
+static size_t frame_at(struct wo_view text) {
+  const size_t plain = wo_view_find(text, WO_VIEW("File \""), 0);
+  return plain != WO_NOT_FOUND ? plain : wo_view_find(text, WO_VIEW("File \\\""), 0);
+}
+
 /* Whether a whole traceback is on the line: escaped by a logger, or joined by a script that reports it. */
 static bool is_joined(struct wo_view text) {
   const size_t first = wo_view_find(text, WO_VIEW("\", line "), 0);
-  if (first == WO_NOT_FOUND || wo_view_find(text, WO_VIEW("File \""), 0) > first) return false;
+  if (first == WO_NOT_FOUND || frame_at(text) > first) return false;
   const struct wo_view rest = wo_view_skip(text, first);
   return wo_view_has(rest, "\\n") || wo_view_has(rest, "; ");
 }
@@ -277,7 +327,7 @@ static struct wo_view next_part(struct wo_view *rest) {
 
 /* The frame that begins somewhere in the part: behind the words of a logger, or behind the header. */
 static bool read_joined(struct wo_view part, struct wo_traceback_frame *ret_frame) {
-  const size_t at = wo_view_find(part, WO_VIEW("File \""), 0);
+  const size_t at = frame_at(part);
   return at != WO_NOT_FOUND && wo_traceback_read(wo_view_skip(part, at), ret_frame);
 }
 
@@ -321,6 +371,7 @@ static enum wo_more begin_traceback(struct wo_open *open, const struct wo_match 
   if (is_joined(open->line->text)) return begin_joined(open);
   if (!is_frame && !own->has_header) return take_wrapped(open, open->line->text) ? WO_MORE_YES : WO_MORE_NO;
   note_what_went_before(open);
+  wo_view_copy(open->line->text, own->first, sizeof own->first);
   const bool is_plain = is_frame || own->style == STYLE_DEBUGGER || wo_view_starts(open->line->text, "Traceback");
   if (!is_plain) own->style = style_of(open->line->text);
   if (is_frame) take_frame(open, open->line->text, &frame);
@@ -337,11 +388,11 @@ static bool is_mild(enum wo_severity severity) {
 static enum wo_more add_traceback(struct wo_open *open, size_t class_len) {
   struct traceback *const own = open->state;
   const struct wo_view text = wo_view_trim(open->line->text);
-  const struct wo_view message = wo_view_trim(wo_view_skip(text, class_len + 1));
+  const struct wo_view message = wo_view_trim(wo_view_skip(text, class_len > 0 ? class_len + 1 : 0));
   struct wo_event *const event = wo_open_add(open, WO_KIND_TRACEBACK, open->line->text);
   if (!event) return WO_MORE_NO;
   if (own->is_contained || is_mild(open->first.prefix.severity)) event->is_quoted = true;
-  wo_event_set_text(open->store, event, WO_FIELD_EXCEPTION, wo_view_sub(text, 0, class_len));
+  if (class_len > 0) wo_event_set_text(open->store, event, WO_FIELD_EXCEPTION, wo_view_sub(text, 0, class_len));
   add_fields(open, event);
   open->event = event->id;
   own->message_lines = 1;
@@ -368,7 +419,7 @@ static bool take_numbered_code(struct wo_open *open, struct wo_view text) {
   struct traceback *const own = open->state;
   uint64_t line = 0;
   struct wo_view code;
-  if (own->style == STYLE_PYTHON || own->frames == 0) return false;
+  if (own->style == STYLE_PYTHON || own->style == STYLE_DEBUGGER || own->frames == 0) return false;
   if (wo_traceback_read_arrow(text, &line, &code)) {
     if (own->last == LAST_FRAME_USER && own->user_line == 0) own->user_line = line;
     append_frame_text(open, code);
@@ -376,6 +427,14 @@ static bool take_numbered_code(struct wo_open *open, struct wo_view text) {
     return true;
   }
   return own->style == STYLE_RICH ? text.ptr != open->line->text.ptr : indent_of(text) > 0 || wo_is_digit(text.ptr[0]);
+}
+
+/* A program that prints the stack and then str(exception) leaves out the class. */
+static bool is_message_alone(struct wo_view text) {
+  static const char *const messages[] = {"CUDA out of memory",  "HIP out of memory",         "XPU out of memory",
+                                         "NPU out of memory",   "MPS backend out of memory", "CUDA error: out of memory",
+                                         "Allocation on device"};
+  return WO_VIEW_ANY(text, wo_view_starts, messages);
 }
 
 /* The exception of a debugger stands on the first line, which is gone from the buffer. */
@@ -393,7 +452,7 @@ static enum wo_more take_other(struct wo_open *open, struct wo_view text) {
   const bool is_outside = indent_of(open->line->text) < own->frame_indent || own->frame_indent <= 0;
   if (wo_view_trim(text).len == 0 || !is_outside) return WO_MORE_YES;
   const size_t class_len = wo_exception_class(wo_view_trim(text));
-  if (class_len > 0 && own->frames > 0) return add_traceback(open, class_len);
+  if (own->frames > 0 && (class_len > 0 || is_message_alone(wo_view_trim(text)))) return add_traceback(open, class_len);
   if (own->style == STYLE_DEBUGGER && own->frames > 0) {
     add_inverted(open);
     return WO_MORE_NO_UNREAD;
@@ -418,7 +477,7 @@ static enum wo_more feed_traceback(struct wo_open *open) {
     return own->frames > 0 ? WO_MORE_NO_UNREAD : WO_MORE_YES;
   }
   if (text.len > 0 && take_numbered_code(open, text)) return WO_MORE_YES;
-  if (take_wrapped(open, text)) return WO_MORE_YES;
+  if (take_wrapped(open, text) || take_rest_of_name(open, text)) return WO_MORE_YES;
   const bool is_code = own->last != LAST_OTHER && indent_of(text) > own->frame_indent;
   if (is_code) {
     append_frame_text(open, wo_view_trim(text));
@@ -428,18 +487,24 @@ static enum wo_more feed_traceback(struct wo_open *open) {
   return take_other(open, text);
 }
 
+/* Whether enough of a traceback was there: its header, right at the end or with a frame, or two frames without one. */
+static bool is_traceback(const struct traceback *own, uint32_t lines) {
+  return own->has_header ? own->frames > 0 || lines == 0 : own->frames > 1;
+}
+
 /* The input ends inside of the traceback: which exception it was is lost, that there was one is not. Behind other text the
  * exception may be among that. */
 static void finish_traceback(struct wo_open *open) {
   struct traceback *const own = open->state;
-  if (own->message_lines > 0 || !own->has_header || own->frames == 0 || own->strays > 0 || !wo_scan_is_at_end(open->scan)) return;
+  if (own->message_lines > 0 || !is_traceback(own, open->lines) || own->strays > 0 || !wo_scan_is_at_end(open->scan)) return;
   if (own->style == STYLE_DEBUGGER) {
     add_inverted(open);
     return;
   }
   struct wo_line line = open->first;
-  line.full = WO_VIEW("Traceback (most recent call last):");
-  struct wo_event *const event = wo_scan_add_event(open->scan, &line, open->pattern, WO_KIND_TRACEBACK, 0, line.full.len);
+  line.full = wo_view_of(own->first);
+  struct wo_event *const event =
+      wo_scan_add_event(open->scan, &line, open->pattern, WO_KIND_TRACEBACK, line.prefix.length, line.full.len);
   if (!event) return;
   if (own->is_contained || is_mild(open->first.prefix.severity)) event->is_quoted = true;
   add_fields(open, event);

@@ -12,12 +12,14 @@ static bool read_line(struct wo_view *in, uint64_t *ret_line) {
 
 bool wo_traceback_read(struct wo_view text, struct wo_traceback_frame *ret_frame) {
   struct wo_view in = wo_view_trim(text);
-  if (!wo_view_starts(in, "File \"")) return false;
-  in = wo_view_skip(in, 6);
-  const size_t quote = wo_view_find(in, WO_VIEW("\", line "), 0);
+  const bool is_escaped = wo_view_starts(in, "File \\\"");
+  if (!is_escaped && !wo_view_starts(in, "File \"")) return false;
+  const struct wo_view end = is_escaped ? WO_VIEW("\\\", line ") : WO_VIEW("\", line ");
+  in = wo_view_skip(in, is_escaped ? 7 : 6);
+  const size_t quote = wo_view_find(in, end, 0);
   if (quote == WO_NOT_FOUND) return false;
   ret_frame->file = wo_view_sub(in, 0, quote);
-  in = wo_view_skip(in, quote + 8);
+  in = wo_view_skip(in, quote + end.len);
   if (!read_line(&in, &ret_frame->line)) return false;
   ret_frame->function = wo_view_starts(in, ", in ") ? wo_view_trim(wo_view_skip(in, 5)) : WO_VIEW("?");
   return true;

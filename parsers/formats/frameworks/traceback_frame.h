@@ -15,7 +15,7 @@ struct wo_traceback_frame {
   struct wo_view function; /* "?" when absent */
 };
 
-/* Reads `File "train.py", line 12, in main`. */
+/* Reads `File "train.py", line 12, in main`; in a string of JSON its quotes are escaped. */
 bool wo_traceback_read(struct wo_view text, struct wo_traceback_frame *ret_frame);
 
 /* Reads what notebooks show: `File ~/x.py:12, in f(a)`, `Cell In[3], line 4`, `/x.py in f(a)`,

@@ -34,7 +34,7 @@ static enum wo_more begin_killed(struct wo_open *open, const struct wo_match *ma
   uint64_t pid = 0;
   const bool has_pid = read_shell_line(open->line->text, &pid);
   const bool is_alone = wo_view_is(wo_view_trim(open->line->text), "Killed");
-  if (!has_pid && !is_alone && !is_shell_job(open->line->text)) return WO_MORE_NO;
+  if (!has_pid && !is_alone && !is_shell_job(open->line->full)) return WO_MORE_NO;
   struct wo_event *event = wo_open_add(open, WO_KIND_KILLED, open->line->text);
   if (event && has_pid) wo_event_set_exact(open->store, event, WO_FIELD_PID, (double)pid);
   return WO_MORE_NO;

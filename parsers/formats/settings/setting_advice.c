@@ -8,8 +8,8 @@
 enum { WORDS_MOST = 14 };
 
 /* Right before the setting, quotes aside. "Using" alone is a statement. */
-static const char *const leads[] = {"setting", "try",     "set",     "use",        "consider", "increase", "decrease",
-                                    "reduce",  "passing", "specify", "equivalent", "or",    "lowering", "raising",  "e.g."};
+static const char *const leads[] = {"setting", "try",     "set",        "use", "consider", "increase", "decrease", "reduce",
+                                    "passing", "specify", "equivalent", "or",  "lowering", "raising",  "e.g."};
 
 /* Anywhere before it in its sentence. */
 static const char *const advising[] = {"try",       "consider",    "please",      "should",  "could",     "might",
@@ -52,17 +52,34 @@ static bool ends_sentence(struct wo_view word) {
   return strchr(".!?", word.ptr[word.len - 1]) != NULL;
 }
 
-/* Walks back over the words of the sentence. "passed" says what was given. */
+/* Signs of data and of command lines: no sentence goes on across them. */
+static bool is_data(struct wo_view word) {
+  for (size_t i = 0; i < word.len; i++) {
+    if (strchr("={}[]", word.ptr[i])) return true;
+  }
+  return word.len > 2 && word.ptr[word.len - 1] == ':' && strchr("'\"", word.ptr[word.len - 2]);
+}
+
+/* Few words begin as one of the list does. */
+static bool is_advising(struct wo_view word) {
+  const char first = word.len > 0 ? wo_lower(word.ptr[0]) : '\0';
+  for (size_t i = 0; i < sizeof advising / sizeof advising[0]; i++) {
+    if (advising[i][0] == first && wo_view_is_nocase(word, advising[i])) return true;
+  }
+  return false;
+}
+
+/* Walks back over the words of the sentence. */
 static bool is_advised(struct wo_view before) {
   while (before.len > 0 && strchr("`'\"( ", before.ptr[before.len - 1])) before.len--;
-  const struct wo_view last = bare(take_last_word(&before));
-  if (WO_VIEW_ANY(last, wo_view_is_nocase, leads)) return true;
-  struct wo_view word = last;
-  for (int i = 0; i < WORDS_MOST && word.len > 0; i++) {
-    if (is_plain_word(word) && WO_VIEW_ANY(word, wo_view_is_nocase, advising)) return true;
-    const struct wo_view raw = take_last_word(&before);
-    if (ends_sentence(raw)) return false;
-    word = bare(raw);
+  struct wo_view raw = take_last_word(&before);
+  const struct wo_view last = bare(raw);
+  if (is_data(raw)) return false;
+  if (is_plain_word(last) && WO_VIEW_ANY(last, wo_view_is_nocase, leads)) return true;
+  for (int i = 0; i < WORDS_MOST && !ends_sentence(raw) && !is_data(raw); i++) {
+    const struct wo_view word = bare(raw);
+    if (is_plain_word(word) && is_advising(word)) return true;
+    raw = take_last_word(&before);
   }
   return false;
 }

@@ -213,7 +213,8 @@ static void test_long_evidence_is_cut_unless_verbose(void **state) {
   sample_fill(&sample);
   for (size_t i = 0; i < sizeof words; i++) words[i] = i % 5 == 4 ? ' ' : 'w';
   sample.events[2].text = (struct wo_view){words, sizeof words};
-  assert_parts(&sample, plain, (const char *const[]){"      | ...\n", NULL});
+  memcpy(words + sizeof words - 8, " the end", 8);
+  assert_parts(&sample, plain, (const char *const[]){"      | ...\n", " the end\n", NULL});
   assert_lacks(&sample, (struct wo_text_style){.width = 80, .is_verbose = true}, "      | ...\n");
 }
 

@@ -82,6 +82,30 @@ static void test_every_match(void **state) {
   sample_free(&log);
 }
 
+/* A fallback stands before the others in the pack, is asked after them, and only where none of them found memory; what another
+ * fallback found counts too. */
+static void test_fallback(void **state) {
+  static const struct wo_view words[] = {WO_VIEW("out of memory")};
+  static const struct wo_view known[] = {WO_VIEW("pool: out of memory")};
+  static const struct wo_pattern rows[] = {
+      {.id = WO_VIEW("any"), .kind = WO_KIND_CUDA_OOM, .literals = words, .literal_count = 1, .is_fallback = true},
+      {.id = WO_VIEW("any-host"), .kind = WO_KIND_HOST_OOM, .literals = words, .literal_count = 1, .is_fallback = true},
+      {.id = WO_VIEW("pool"), .kind = WO_KIND_TF_OOM, .literals = known, .literal_count = 1},
+      {.id = WO_VIEW("line"), .kind = WO_KIND_PROGRESS, .literals = words, .literal_count = 1}};
+  (void)state;
+  struct wo_event_store store;
+  struct wo_pattern_set *set = NULL;
+  assert_int_equal(wo_pattern_set_new(rows, sizeof rows / sizeof rows[0], NULL, &set), WO_OK);
+  sample_scan_text(set, "pool: out of memory\nGPU: out of memory\n", &store);
+  assert_int_equal(sample_count(&store, WO_KIND_TF_OOM), 1);
+  assert_int_equal(sample_count(&store, WO_KIND_CUDA_OOM), 1);
+  assert_int_equal(sample_find(&store, WO_KIND_CUDA_OOM, 0)->span.line, 2);
+  assert_int_equal(sample_count(&store, WO_KIND_HOST_OOM), 0);
+  assert_int_equal(sample_count(&store, WO_KIND_PROGRESS), 2);
+  wo_event_store_done(&store);
+  wo_pattern_set_free(set);
+}
+
 /* Two tasks of SLURM write at once, without a line end between. */
 static void test_glued_lines(void **state) {
   struct wo_event_store store;
@@ -174,7 +198,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_match_limit), cmocka_unit_test(test_every_match), cmocka_unit_test(test_glued_lines),
       cmocka_unit_test(test_changes),     cmocka_unit_test(test_open),        cmocka_unit_test(test_long_constructs),
-      cmocka_unit_test(test_texts),       cmocka_unit_test(test_before),
+      cmocka_unit_test(test_texts),       cmocka_unit_test(test_before),      cmocka_unit_test(test_fallback),
   };
   return cmocka_run_group_tests(tests, sample_setup, sample_teardown);
 }

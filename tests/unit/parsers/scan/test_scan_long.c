@@ -101,6 +101,25 @@ static void test_a_cut_is_no_line_end(void **state) {
   }
 }
 
+/* An event keeps a part of its line only: the one with the words by which it was found. */
+static void test_the_match_is_kept(void **state) {
+  (void)state;
+  static const size_t leads[] = {0, 600, WO_LIMIT_EVENT_TEXT_BYTES - 4, WO_LIMIT_EVENT_TEXT_BYTES, 9000};
+  for (size_t i = 0; i < sizeof leads / sizeof leads[0]; i++) {
+    struct sample_log log = {0};
+    struct wo_event_store store;
+    for (size_t k = 0; k < leads[i] / 2; k++) sample_say(&log, "\xC3\xA4"); /* of two bytes each */
+    sample_say(&log, " FAILMARK 1 ");
+    sample_fill(&log, 'y', 3000);
+    sample_scan(own_set, sample_view(&log), CHUNK_WHOLE, &store);
+    assert_int_equal(store.count, 1);
+    assert_true(wo_view_has(store.items[0].text, "FAILMARK 1"));
+    if (leads[i] >= WO_LIMIT_EVENT_TEXT_BYTES - 4) assert_true(wo_view_starts(store.items[0].match, "FAILMARK"));
+    wo_event_store_done(&store);
+    sample_free(&log);
+  }
+}
+
 /* Lines around the limit, with every kind of end. */
 static void test_lines_of_the_limits_length(void **state) {
   (void)state;
@@ -127,6 +146,7 @@ int main(void) {
       cmocka_unit_test(test_a_mark_anywhere_in_a_long_line),
       cmocka_unit_test(test_a_message_anywhere_in_a_long_line),
       cmocka_unit_test(test_a_cut_is_no_line_end),
+      cmocka_unit_test(test_the_match_is_kept),
       cmocka_unit_test(test_lines_of_the_limits_length),
   };
   return cmocka_run_group_tests(tests, own_setup, own_teardown);

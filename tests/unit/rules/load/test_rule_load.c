@@ -262,6 +262,7 @@ static const struct {
     {"{\"pattern\": \"p\", \"bare_unit\": \"MB\"}", WO_E_UNKNOWN, 1, 31, "unknown unit 'MB' (B, kB, MiB, GiB)"},
     {"{\"pattern\": \"p\", \"set\": {\"nope\": \"1\"}}", WO_E_UNKNOWN, 1, 26, "unknown field 'nope'"},
     /* slips of the pen are told with what was meant */
+    {CAUSE "\"needs\": [], \"when\": \"true\"}", WO_E_UNKNOWN, 1, 16, "unknown key 'needs': it follows from 'when'"},
     {CAUSE "\"whem\": \"true\"}", WO_E_UNKNOWN, 1, 16, "unknown key 'whem' (did you mean 'when'?)"},
     {CAUSE "\"when\": \"oom.tired > 1MiB\"}", WO_E_UNKNOWN, 1, 25, "unknown name 'oom.tired' (did you mean 'oom.tried'?)"},
     {CAUSE "\"when\": \"count.cuda_om > 1\"}", WO_E_UNKNOWN, 1, 25,
@@ -271,6 +272,8 @@ static const struct {
     {CAUSE "\"when\": \"knwon(oom.tried)\"}", WO_E_UNKNOWN, 1, 25, "unknown function 'knwon' (did you mean 'known'?)"},
     {"{\"pattern\": \"p\", \"mark\": \"engin\"}", WO_E_UNKNOWN, 1, 26, "unknown mark 'engin' (did you mean 'engine'?)"},
     {"{\"phase\": \"p\", \"fact\": \"oom.tried\"}", WO_E_UNKNOWN, 1, 24, "'oom.tried' is no fact that is true or false"},
+    {"{\"phase\": \"p\", \"reach\": \"loops\"}", WO_E_UNKNOWN, 1, 25,
+     "unknown reach 'loops' (name, work, pass, stage, loop, told)"},
     {"{\"phase\": \"p\", \"innermost\": true}", WO_E_SYNTAX, 1, 1, "'innermost' without 'fact'"},
     {"{\"pattern\": \"p\", \"kind\": \"cuda_om\"}", WO_E_UNKNOWN, 1, 26, "unknown kind 'cuda_om' (did you mean 'cuda_oom'?)"},
     {"[{\"knob\": \"batch\", \"unit\": \"number\", \"aliases\": [\"abcdefg\"]},\n" CAUSE "\"when\": \"config.bach > 1\"}]",
@@ -527,6 +530,14 @@ static void test_out_of_memory_in_folder(void **state) {
   wo_files_remove_scratch(folder);
 }
 
+/* The list that was compiled in is that of the condition. */
+static void check_needs(const struct wo_cause *cause, const struct wo_cause *late) {
+  struct wo_view names[3];
+  const size_t count = wo_expr_needs(cause->when, names, 3);
+  assert_int_equal(late->need_count, count);
+  for (size_t i = 0; i < count; i++) assert_true(wo_view_equal(names[i], late->needs[i]));
+}
+
 /* What is read when it is asked for is what is read at once otherwise. */
 static void test_late_rules_are_the_same(void **state) {
   (void)state;
@@ -537,6 +548,9 @@ static void test_late_rules_are_the_same(void **state) {
   assert_int_equal(late->cause_count, pack->cause_count);
   for (size_t i = 0; i < pack->cause_count; i++) {
     const struct wo_cause *const a = &pack->causes[i];
+    assert_null(late->causes[i].when);
+    check_needs(a, &late->causes[i]);
+    assert_ptr_equal(wo_pack_cause_head(late, i), &late->causes[i]);
     assert_non_null(late->causes[i].when);
     assert_int_equal(late->causes[i].not_when_count, a->not_when_count);
     assert_null(late->causes[i].title);
