@@ -17,11 +17,10 @@
 
 /* These expect no evidence; tests of their own run them. */
 static const char *const other_tables[] = {
-    "fixes.txt",    /* test_fix_table.c */
-    "phases.txt",   /* test_phases.c */
-    "phases_more.txt",
-    "programs.txt", /* test_program_table.c */
-    "stories.txt",  /* test_story_table.c */
+    "fixes.txt",                       /* test_fix_table.c */
+    "phases.txt",                      /* test_phases.c */
+    "phases_more.txt", "programs.txt", /* test_program_table.c */
+    "stories.txt",                     /* test_story_table.c */
 };
 
 static bool is_other(const char *name) {
