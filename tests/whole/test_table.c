@@ -15,24 +15,6 @@
 
 #define TABLE_DIR WO_SOURCE_DIR "/tests/table/"
 
-<<<<<<< HEAD
-=======
-/* These expect no evidence; tests of their own run them. */
-static const char *const other_tables[] = {
-    "fixes.txt",                       /* test_fix_table.c */
-    "phases.txt",                      /* test_phases.c */
-    "phases_more.txt", "programs.txt", /* test_program_table.c */
-    "stories.txt",                     /* test_story_table.c */
-};
-
-static bool is_other(const char *name) {
-  for (size_t i = 0; i < sizeof other_tables / sizeof other_tables[0]; i++) {
-    if (strcmp(name, other_tables[i]) == 0) return true;
-  }
-  return false;
-}
-
->>>>>>> w-which
 enum { MOST_TABLES = 64, COMPLAINT_BYTES = 64 * 1024 };
 
 static struct {
