@@ -246,6 +246,7 @@ static bool find_readers(struct wo_scan *scan, const struct wo_formats *formats)
     const struct wo_pattern *const pattern = wo_pattern_at(scan->set, i);
     if (pattern->reader.len == 0) {
       if (pattern->kind == WO_KIND_MEMORY_USE) scan->ways[i] = WO_SCAN_WAY_FLOOD;
+      if (pattern->kind == WO_KIND_FRAMEWORK) scan->ways[i] = WO_SCAN_WAY_FIRST;
       continue;
     }
     if (pattern->reader.ptr != name.ptr || pattern->reader.len != name.len) reader = wo_format_find(formats, pattern->reader);

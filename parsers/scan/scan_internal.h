@@ -57,6 +57,8 @@ struct wo_places {
 enum wo_scan_way {
   WO_SCAN_WAY_READ,  /* as lines are read */
   WO_SCAN_WAY_SHORT, /* handed to the reader's short way */
+  WO_SCAN_WAY_FIRST, /* as READ, until one matched: a program need not be named twice */
+  WO_SCAN_WAY_OVER,  /* not any more */
   WO_SCAN_WAY_FLOOD  /* as READ, until there are as many of its kind as are kept: some programs print them at each step */
 };
 

@@ -110,16 +110,17 @@ static bool on_match(void *context, const struct wo_pattern *pattern, const stru
 }
 
 bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern) {
-  return scan->ways[pattern] == WO_SCAN_WAY_FLOOD &&
-         scan->store->per_kind[wo_pattern_at(scan->set, pattern)->kind] > WO_LIMIT_EVENTS_PER_KIND;
+  if (scan->ways[pattern] != WO_SCAN_WAY_FLOOD) return scan->ways[pattern] == WO_SCAN_WAY_OVER;
+  return scan->store->per_kind[wo_pattern_at(scan->set, pattern)->kind] > WO_LIMIT_EVENTS_PER_KIND;
 }
 
 static void match_pattern(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers, size_t index) {
   struct match_context context = {.scan = scan, .line = line, .format = scan->readers[index]};
   if (context.format && is_taken(takers, context.format)) return;
   const struct wo_pattern *const pattern = wo_pattern_at(scan->set, index);
-  if (wo_pattern_match(scan->set, index, line->full, on_match, &context) == WO_LIMIT_MATCHES_PER_LINE)
-    wo_scan_note_cap(scan, WO_CAP_MATCHES, 1);
+  const size_t matches = wo_pattern_match(scan->set, index, line->full, on_match, &context);
+  if (matches == WO_LIMIT_MATCHES_PER_LINE) wo_scan_note_cap(scan, WO_CAP_MATCHES, 1);
+  if (matches > 0 && scan->ways[index] == WO_SCAN_WAY_FIRST) scan->ways[index] = WO_SCAN_WAY_OVER;
   wo__scan_note_limits(scan, pattern, line->number);
 }
 
