@@ -194,8 +194,10 @@ static size_t match_literal(const struct wo_pattern *pattern, struct wo_view tex
     const bool is_line_end = wo_view_ends(literal, "\n");
     if (is_line_end) literal.len--;
     const size_t from = is_line_end && literal.len <= text.len ? text.len - literal.len : 0;
-    const size_t at = wo_view_find(text, literal, from);
-    if (at == WO_NOT_FOUND || (best != WO_NOT_FOUND && at >= best)) continue;
+    /* Only an earlier place is of interest. */
+    const struct wo_view part = best == WO_NOT_FOUND ? text : wo_view_sub(text, 0, best + literal.len - 1);
+    const size_t at = wo_view_find(part, literal, from);
+    if (at == WO_NOT_FOUND) continue;
     best = at;
     match.start = at;
     match.end = at + literal.len;

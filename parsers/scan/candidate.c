@@ -5,31 +5,15 @@
 
 #include "parsers/base/clean.h"
 
-static size_t hash_pair(const char *at) {
-  return ((unsigned char)at[0] * 7u + (unsigned char)at[1]) % WO_PAIR_HASHES;
-}
-
-static struct wo_byte_pairs pairs_of(struct wo_view text) {
-  struct wo_byte_pairs pairs = {{false}};
-  for (size_t i = 0; i + 1 < text.len; i++) pairs.is_there[hash_pair(text.ptr + i)] = true;
-  return pairs;
-}
-
-/* False only when the literal cannot be in the text: its first or its last two bytes are not in it. */
-static bool may_hold(const struct wo_byte_pairs *pairs, struct wo_view literal) {
-  if (literal.len < 2) return true;
-  return pairs->is_there[hash_pair(literal.ptr)] && pairs->is_there[hash_pair(literal.ptr + literal.len - 2)];
-}
-
-struct wo_candidate wo__candidate_of(const struct wo_line *line) {
-  return (struct wo_candidate){.raw = line->raw, .line = line, .pairs = pairs_of(line->raw)};
+struct wo_candidate wo__candidate_of(const struct wo_scan *scan, const struct wo_line *line) {
+  return (struct wo_candidate){.raw = line->raw, .line = line, .hits = wo_literal_net_find(scan->net, line->raw)};
 }
 
 /* The end of a line. Cleaning repairs a cut in the middle of a character. */
-struct wo_candidate wo__candidate_at(struct wo_view raw, uint64_t number, uint64_t offset) {
+struct wo_candidate wo__candidate_at(const struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset) {
   const size_t skip = raw.len > WO_SCAN_AROUND_BYTES ? raw.len - WO_SCAN_AROUND_BYTES : 0;
   const struct wo_view end = wo_view_skip(raw, skip);
-  return (struct wo_candidate){.raw = end, .number = number, .offset = offset + skip, .pairs = pairs_of(end)};
+  return (struct wo_candidate){.raw = end, .number = number, .offset = offset + skip, .hits = wo_literal_net_find(scan->net, end)};
 }
 
 const struct wo_line *wo__candidate_line(struct wo_scan *scan, struct wo_candidate *candidate) {
@@ -40,12 +24,8 @@ const struct wo_line *wo__candidate_line(struct wo_scan *scan, struct wo_candida
   return candidate->line;
 }
 
-bool wo__candidate_has_literal(const struct wo_pattern *pattern, const struct wo_candidate *candidate) {
-  for (size_t i = 0; i < pattern->literal_count; i++) {
-    const struct wo_view literal = pattern->literals[i];
-    if (may_hold(&candidate->pairs, literal) && wo_view_find(candidate->raw, literal, 0) != WO_NOT_FOUND) return true;
-  }
-  return pattern->literal_count == 0;
+bool wo__candidate_has_literal(const struct wo_scan *scan, size_t pattern, const struct wo_candidate *candidate) {
+  return wo_literal_net_has(scan->net, &candidate->hits, pattern);
 }
 
 struct found {
@@ -67,7 +47,7 @@ size_t wo__candidate_match(struct wo_scan *scan, struct wo_places places, struct
   wo_pattern_begin_line(scan->set, candidate->raw.len);
   for (size_t i = 0; i < places.count; i++) {
     const struct wo_pattern *const pattern = wo_pattern_at(scan->set, places.items[i]);
-    if (!wo__candidate_has_literal(pattern, candidate)) continue;
+    if (!wo__candidate_has_literal(scan, places.items[i], candidate)) continue;
     const struct wo_line *const line = wo__candidate_line(scan, candidate);
     wo_pattern_match(scan->set, places.items[i], line->full, on_found, &found);
     wo__scan_note_limits(scan, pattern, line->number);

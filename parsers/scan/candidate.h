@@ -5,12 +5,6 @@
 
 #include "parsers/scan/scan_internal.h"
 
-/* Which pairs of bytes are in a text, by their hash: most literals are ruled out by one of theirs. */
-enum { WO_PAIR_HASHES = 512 };
-struct wo_byte_pairs {
-  bool is_there[WO_PAIR_HASHES];
-};
-
 /* A line. It is cleaned when a literal is in it: most hold none. */
 struct wo_candidate {
   struct wo_view raw;
@@ -18,12 +12,12 @@ struct wo_candidate {
   uint64_t offset;
   const struct wo_line *line; /* NULL: not made yet */
   struct wo_line made;
-  struct wo_byte_pairs pairs;
+  struct wo_net_hits hits; /* patterns that have a literal in it */
 };
 
 /* The candidate of a line that was read for other reasons, and of one that was not: of this the end is looked at. */
-struct wo_candidate wo__candidate_of(const struct wo_line *line);
-struct wo_candidate wo__candidate_at(struct wo_view raw, uint64_t number, uint64_t offset);
+struct wo_candidate wo__candidate_of(const struct wo_scan *scan, const struct wo_line *line);
+struct wo_candidate wo__candidate_at(const struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset);
 
 /* The line, made when it is first asked for. Its texts are in the scanner's buffer for clean text, until the next line is made.
  */
@@ -39,7 +33,7 @@ size_t wo__candidate_match(struct wo_scan *scan, struct wo_places places, struct
                            struct wo_candidate_step *ret_step);
 
 /* Whether one of the pattern's literals is in the line; true without literals. */
-bool wo__candidate_has_literal(const struct wo_pattern *pattern, const struct wo_candidate *candidate);
+bool wo__candidate_has_literal(const struct wo_scan *scan, size_t pattern, const struct wo_candidate *candidate);
 
 /* Adds the event of a pattern that matches, as part of the event `of` (or WO_EVENT_NONE). NULL when limits are reached. */
 struct wo_event *wo__candidate_add(struct wo_scan *scan, size_t pattern, struct wo_candidate *candidate, wo_event_id of);

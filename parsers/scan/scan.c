@@ -245,7 +245,7 @@ static bool find_readers(struct wo_scan *scan, const struct wo_formats *formats)
   for (size_t i = 0; i < total; i++) {
     const struct wo_pattern *const pattern = wo_pattern_at(scan->set, i);
     if (pattern->reader.len == 0) {
-      if (pattern->kind == WO_KIND_MEMORY_USE) scan->ways[i] = WO_SCAN_WAY_FLOOD;
+      if (pattern->kind == WO_KIND_MEMORY_USE || pattern->kind == WO_KIND_RUN_START) scan->ways[i] = WO_SCAN_WAY_FLOOD;
       if (pattern->kind == WO_KIND_FRAMEWORK) scan->ways[i] = WO_SCAN_WAY_FIRST;
       continue;
     }
@@ -335,7 +335,12 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *
   scan->before = collect_places(scan, WO_WHERE_BEFORE, false, &used);
   scan->stages = collect_places(scan, WO_WHERE_BEFORE, true, &used);
   scan->tail = collect_places(scan, WO_WHERE_TAIL, false, &used);
+  scan->net = wo_literal_net_new(set, scan->by_place, used);
   scan->head = collect_places(scan, WO_WHERE_HEAD, false, &used);
+  if (!scan->net) {
+    wo_scan_free(scan);
+    return WO_E_NOMEM;
+  }
   *ret_scan = scan;
   return WO_OK;
 }
@@ -380,6 +385,7 @@ struct wo_scan *wo_scan_free(struct wo_scan *scan) {
   free(scan->states);
   free(scan->owners);
   free(scan->by_place);
+  wo_literal_net_free(scan->net);
   free(scan->ways);
   free(scan->readers);
   free_followed(scan);

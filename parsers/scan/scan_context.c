@@ -37,13 +37,13 @@ static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_eve
   bool has_stage = false; /* also in lines that the walk from an earlier failure has looked at */
   /* The failing line itself may carry the bar that the message was glued to. */
   const bool is_own = wo_event_get(scan->store, failure)->span.line == line->number;
-  struct wo_candidate own = wo__candidate_of(line);
+  struct wo_candidate own = wo__candidate_of(scan, line);
   if (is_own && look_at(scan, &own, failure, &has_stage)) return;
   char *const clean = scan->clean;
   char buf[WO_SCAN_AROUND_BYTES];
   scan->clean = buf;
   for (int lines = 0; lines < BEFORE_LINES && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
-    struct wo_candidate before = wo__candidate_at(raw, walk.number, offset);
+    struct wo_candidate before = wo__candidate_at(scan, raw, walk.number, offset);
     has_stage = has_stage || walk.number <= scan->walked_line;
     if (look_at(scan, &before, failure, &has_stage)) break;
   }
@@ -85,7 +85,7 @@ static enum wo_more feed_aftermath(struct wo_open *open) {
   if (open->lines > AFTERMATH_LINES) return WO_MORE_NO_UNREAD;
   count_life(open);
   if (own->found < 3) {
-    struct wo_candidate candidate = wo__candidate_of(open->line);
+    struct wo_candidate candidate = wo__candidate_of(scan, open->line);
     if (open->lines <= TASK_LINES) match_first(scan, scan->stages, &candidate, own->failure);
     own->found += match_first(scan, scan->before, &candidate, own->failure);
   }

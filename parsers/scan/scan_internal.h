@@ -5,6 +5,7 @@
 
 #include "parsers/base/limits.h"
 #include "parsers/scan/format.h"
+#include "parsers/scan/literal_net.h"
 #include "parsers/scan/scan.h"
 
 /* From the start of a piece of an over-long line to the start of the next one. */
@@ -59,7 +60,8 @@ enum wo_scan_way {
   WO_SCAN_WAY_SHORT, /* handed to the reader's short way */
   WO_SCAN_WAY_FIRST, /* as READ, until one matched: a program need not be named twice */
   WO_SCAN_WAY_OVER,  /* not any more */
-  WO_SCAN_WAY_FLOOD  /* as READ, until there are as many of its kind as are kept: some programs print them at each step */
+  WO_SCAN_WAY_FLOOD  /* as READ, until there are as many of its kind as are kept or told apart: some programs print
+                        * them at each step */
 };
 
 /* Followers of one scan: more sorts of them than a table of formats has. */
@@ -109,6 +111,7 @@ struct wo_scan {
   bool is_about_memory; /* a pattern, or a message that goes on, found something about memory in the line being read */
   size_t *by_place;     /* indices of patterns, those of one place after those of another */
   struct wo_places before, stages, tail, head;
+  struct wo_literal_net *net; /* of the patterns of the first three */
 
   struct wo_open open[WO_LIMIT_OPEN_READERS];
   size_t open_count;

@@ -28,7 +28,7 @@ int wo__scan_life(const struct wo_line *line, struct wo_stamp since) {
   const enum wo_severity severity = line->prefix.severity;
   const bool has_time = line->prefix.stamp.clock != WO_CLOCK_NONE;
   if (is_answer(line->text)) return WO_SCAN_LIFE_SURE;
-  if ((severity != WO_SEVERITY_INFO && severity != WO_SEVERITY_DEBUG) || is_about_end(line->text)) return 0;
-  if (!has_time) return WO_SCAN_LIFE_SURE / 2;
-  return is_later(line->prefix.stamp, since) ? WO_SCAN_LIFE_SURE : 0;
+  if ((severity != WO_SEVERITY_INFO && severity != WO_SEVERITY_DEBUG) || (has_time && !is_later(line->prefix.stamp, since))) return 0;
+  if (is_about_end(line->text)) return 0;
+  return has_time ? WO_SCAN_LIFE_SURE : WO_SCAN_LIFE_SURE / 2;
 }

@@ -111,7 +111,8 @@ static bool on_match(void *context, const struct wo_pattern *pattern, const stru
 
 bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern) {
   if (scan->ways[pattern] != WO_SCAN_WAY_FLOOD) return scan->ways[pattern] == WO_SCAN_WAY_OVER;
-  return scan->store->per_kind[wo_pattern_at(scan->set, pattern)->kind] > WO_LIMIT_EVENTS_PER_KIND;
+  const enum wo_kind kind = wo_pattern_at(scan->set, pattern)->kind;
+  return scan->store->per_kind[kind] > (kind == WO_KIND_RUN_START ? WO_LIMIT_RUNS : WO_LIMIT_EVENTS_PER_KIND);
 }
 
 static void match_pattern(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers, size_t index) {

@@ -8,11 +8,15 @@
 /* Shorter texts are found anywhere. */
 #define LEAST_LETTERS 12
 
+/* Bytes of a line by which it is known: banners differ early, and lines may be long. */
+#define KNOWN_BYTES 80
+
 /* FNV-1a over what is no digit; 0 for a line that is too short. */
 static uint64_t hash_line(struct wo_view text) {
   uint64_t hash = UINT64_C(14695981039346656037);
   size_t letters = 0;
-  for (size_t i = 0; i < text.len; i++) {
+  const size_t len = text.len < KNOWN_BYTES ? text.len : KNOWN_BYTES;
+  for (size_t i = 0; i < len; i++) {
     if (wo_is_digit(text.ptr[i])) continue;
     hash = (hash ^ (unsigned char)text.ptr[i]) * UINT64_C(1099511628211);
     letters += wo_is_alpha(text.ptr[i]);

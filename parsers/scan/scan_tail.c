@@ -197,7 +197,7 @@ static bool has_life_below(struct tail *tail, uint64_t number, size_t pattern) {
   uint64_t offset = 0;
   int steps = 0, texts = 0;
   while (wo__scan_previous_line(&walk, &raw, &offset) && walk.number > number) {
-    struct wo_candidate candidate = wo__candidate_at(raw, walk.number, offset);
+    struct wo_candidate candidate = wo__candidate_at(tail->scan, raw, walk.number, offset);
     texts += is_plain(raw);
     if (texts > most || shows_life(tail, &candidate, &last, &steps)) return true;
   }
@@ -210,7 +210,7 @@ static size_t find_failure(struct tail *tail, struct wo_candidate *candidate) {
   const size_t pattern = match(tail, SORT_FAILURE, candidate);
   const size_t by_level = tail->places[SORT_BY_LEVEL].count > 0 ? tail->items[SORT_BY_LEVEL][0] : WO_NOT_FOUND;
   const bool may_have_level =
-      by_level != WO_NOT_FOUND && wo__candidate_has_literal(wo_pattern_at(tail->scan->set, by_level), candidate);
+      by_level != WO_NOT_FOUND && wo__candidate_has_literal(tail->scan, by_level, candidate);
   if (pattern == WO_NOT_FOUND && !may_have_level) return WO_NOT_FOUND;
   const enum wo_severity severity = wo__candidate_line(tail->scan, candidate)->prefix.severity;
   const bool is_mild = severity != WO_SEVERITY_NONE && severity < WO_SEVERITY_ERROR;
@@ -247,7 +247,7 @@ static bool is_over(const struct tail *tail) {
 }
 
 static struct wo_event *add(struct wo_scan *scan, const struct tail_line *line, wo_event_id of) {
-  struct wo_candidate candidate = wo__candidate_at(line->raw, line->number, line->offset);
+  struct wo_candidate candidate = wo__candidate_at(scan, line->raw, line->number, line->offset);
   return line->pattern == WO_NOT_FOUND ? NULL : wo__candidate_add(scan, line->pattern, &candidate, of);
 }
 
@@ -292,7 +292,7 @@ static void walk_back(struct tail *tail) {
   struct wo_view raw = {0};
   uint64_t offset = 0;
   while (!is_over(tail) && wo__scan_previous_line(&walk, &raw, &offset)) {
-    struct wo_candidate candidate = wo__candidate_at(raw, walk.number, offset);
+    struct wo_candidate candidate = wo__candidate_at(tail->scan, raw, walk.number, offset);
     if (is_explained && tail->lines >= SUCCESS_LINES) return;
     tail->lines++;
     look_for_success(tail, &candidate);

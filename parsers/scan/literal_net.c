@@ -1,0 +1,132 @@
+/* Each literal hangs in a table by the three of its bytes in a row that are rarest in logs. A line is walked byte by byte; where
+ * three bytes may be those of literals, the literals are compared. */
+#include "parsers/scan/literal_net.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WINDOW = 3, HASH_BITS = 15, HEADS = 1024, NO_SLOT = UINT16_MAX };
+
+struct entry {
+  struct wo_view literal;
+  uint16_t offset; /* of its window */
+  uint16_t slot;   /* of its pattern in the list */
+  uint16_t next;   /* under the same head, from 1; 0 ends */
+};
+
+struct wo_literal_net {
+  uint64_t is_there[(1 << HASH_BITS) / 64]; /* hashes of windows */
+  uint16_t heads[HEADS];                    /* from 1 */
+  struct wo_net_hits always; /* patterns without literals */
+  struct entry *entries;     /* those with literals shorter than a window come last */
+  size_t entry_count, short_count;
+  const struct entry *shorts; /* their end */
+  uint16_t *slot_of; /* by the index of a pattern in its set */
+};
+
+static inline uint32_t hash_window(const char *at) {
+  const uint32_t bytes = (uint32_t)(unsigned char)at[0] | (uint32_t)(unsigned char)at[1] << 8 | (uint32_t)(unsigned char)at[2] << 16;
+  return bytes * UINT32_C(2654435761) >> (32 - HASH_BITS);
+}
+
+/* How often a byte is met in logs, roughly: small letters and blanks most. */
+static int frequency(char c) {
+  static const char common[] = "qjxzkvwybgfhmpucdlsrnioate ";
+  const char *const at = memchr(common, c, sizeof common - 1);
+  return at ? (int)(at - common) + 2 : 1;
+}
+
+static uint16_t rarest_window(struct wo_view literal) {
+  size_t best = 0;
+  int least = INT_MAX;
+  for (size_t i = 0; i + WINDOW <= literal.len; i++) {
+    const char *const at = literal.ptr + i;
+    const int often = frequency(at[0]) * frequency(at[1]) * frequency(at[2]);
+    if (often >= least) continue;
+    least = often;
+    best = i;
+  }
+  return (uint16_t)best;
+}
+
+static void set_bit(struct wo_net_hits *hits, size_t slot) {
+  hits->words[slot / 64] |= UINT64_C(1) << (slot % 64);
+}
+
+static void hang_up(struct wo_literal_net *net, struct entry *entry, size_t number) {
+  entry->offset = rarest_window(entry->literal);
+  const uint32_t hash = hash_window(entry->literal.ptr + entry->offset);
+  uint16_t *const head = &net->heads[hash % HEADS];
+  net->is_there[hash / 64] |= UINT64_C(1) << (hash % 64);
+  entry->next = *head;
+  *head = (uint16_t)number;
+}
+
+/* Short literals fill the table of entries from its end. */
+static void add_pattern(struct wo_literal_net *net, const struct wo_pattern *pattern, size_t slot, size_t capacity) {
+  if (pattern->literal_count == 0) set_bit(&net->always, slot);
+  for (size_t i = 0; i < pattern->literal_count; i++) {
+    const struct entry entry = {.literal = pattern->literals[i], .slot = (uint16_t)slot};
+    if (entry.literal.len < WINDOW) {
+      net->entries[capacity - ++net->short_count] = entry;
+      continue;
+    }
+    net->entries[net->entry_count++] = entry;
+    hang_up(net, &net->entries[net->entry_count - 1], net->entry_count);
+  }
+}
+
+struct wo_literal_net *wo_literal_net_new(const struct wo_pattern_set *set, const size_t *items, size_t count) {
+  struct wo_literal_net *const net = calloc(1, sizeof *net);
+  if (!net) return NULL;
+  size_t literals = 0;
+  const size_t total = wo_pattern_count(set);
+  for (size_t i = 0; i < count; i++) literals += wo_pattern_at(set, items[i])->literal_count;
+  net->slot_of = malloc((total + 1) * sizeof *net->slot_of);
+  net->entries = literals < UINT16_MAX ? calloc(literals + 1, sizeof *net->entries) : NULL;
+  if (!net->slot_of || !net->entries) {
+    wo_literal_net_free(net);
+    return NULL;
+  }
+  net->shorts = net->entries + literals;
+  for (size_t i = 0; i < total; i++) net->slot_of[i] = NO_SLOT;
+  for (size_t i = 0; i < count && i < WO_NET_PATTERNS; i++) {
+    net->slot_of[items[i]] = (uint16_t)i;
+    add_pattern(net, wo_pattern_at(set, items[i]), i, literals);
+  }
+  return net;
+}
+
+void wo_literal_net_free(struct wo_literal_net *net) {
+  if (!net) return;
+  free(net->slot_of);
+  free(net->entries);
+  free(net);
+}
+
+static bool is_at(const struct entry *entry, struct wo_view text, size_t window_at) {
+  if (window_at < entry->offset) return false;
+  const size_t start = window_at - entry->offset;
+  return text.len - start >= entry->literal.len && memcmp(text.ptr + start, entry->literal.ptr, entry->literal.len) == 0;
+}
+
+struct wo_net_hits wo_literal_net_find(const struct wo_literal_net *net, struct wo_view text) {
+  struct wo_net_hits hits = net->always;
+  for (size_t i = 0; i + WINDOW <= text.len; i++) {
+    const uint32_t hash = hash_window(text.ptr + i);
+    if ((net->is_there[hash / 64] >> (hash % 64) & 1) == 0) continue;
+    for (uint16_t at = net->heads[hash % HEADS]; at != 0; at = net->entries[at - 1].next) {
+      if (is_at(&net->entries[at - 1], text, i)) set_bit(&hits, net->entries[at - 1].slot);
+    }
+  }
+  for (size_t i = 1; i <= net->short_count; i++) {
+    if (wo_view_find(text, net->shorts[-(ptrdiff_t)i].literal, 0) != WO_NOT_FOUND) set_bit(&hits, net->shorts[-(ptrdiff_t)i].slot);
+  }
+  return hits;
+}
+
+bool wo_literal_net_has(const struct wo_literal_net *net, const struct wo_net_hits *hits, size_t pattern) {
+  const uint16_t slot = net->slot_of[pattern];
+  return slot == NO_SLOT || (hits->words[slot / 64] >> (slot % 64) & 1) != 0;
+}
