@@ -150,11 +150,12 @@ static void name_needs(const struct wo_diagnosis *diagnosis, const struct wo_fix
 
 /* A fix frees at most what the card holds, and the bytes by which the refused request shrinks. States that were never on the card
  * are in the formula, but do not count as freed bytes. */
-static struct wo_interval cap_saving(const struct wo_diagnosis *diagnosis, struct wo_interval bytes) {
+static struct wo_interval cap_saving(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_interval bytes) {
   const struct wo_value allocated = wo_diagnosis_fact(diagnosis, "oom.allocated");
   const struct wo_value capacity = wo_diagnosis_fact(diagnosis, "gpu.capacity");
   const struct wo_value tried = wo_diagnosis_fact(diagnosis, "oom.tried");
-  const bool is_trusted = allocated.is_known && !wo_diagnosis_fact(diagnosis, "oom.contradiction").is_known;
+  const bool is_trusted =
+      !fix->saves_of_others && allocated.is_known && !wo_diagnosis_fact(diagnosis, "oom.contradiction").is_known;
   if (!is_trusted && !capacity.is_known) return bytes;
   double most = is_trusted ? allocated.number.hi + (tried.is_known ? tried.number.hi : 0) : capacity.number.mid;
   if (capacity.is_known && most > capacity.number.mid) most = capacity.number.mid;
@@ -193,7 +194,7 @@ bool wo_suffice_judge(const struct wo_diagnosis *diagnosis, const struct wo_fix 
       const double high = hi.number.hi > low ? hi.number.hi : low;
       const struct wo_interval saved = {low, (low + high) / 2, high};
       out->has_saves = true;
-      out->saves_bytes = cap_saving(diagnosis, saved);
+      out->saves_bytes = cap_saving(diagnosis, fix, saved);
       out->saves_formula = wo_template_render(fix->saves_formula, &diagnosis->source, diagnosis->arena, NULL);
       out->suffices = compare(saved, shortage);
     }

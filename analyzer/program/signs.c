@@ -20,10 +20,16 @@ static struct wo_view with_slashes(struct wo_arena *arena, struct wo_view text) 
   return (struct wo_view){copy, text.len};
 }
 
+/* Most ids differ in their length or last letter, and hundreds are compared. */
+static bool is_same(struct wo_view a, struct wo_view b) {
+  if (a.len != b.len || (a.len > 0 && a.ptr[a.len - 1] != b.ptr[b.len - 1])) return false;
+  return wo_view_equal(a, b);
+}
+
 static void add(struct wo_sign_text *items, size_t *count, size_t cap, struct wo_view text, wo_event_id event) {
   if (text.len == 0 || *count == cap) return;
   for (size_t i = 0; i < *count; i++) {
-    if (wo_view_equal(items[i].text, text)) return;
+    if (is_same(items[i].text, text)) return;
   }
   items[(*count)++] = (struct wo_sign_text){text, event};
 }
@@ -61,7 +67,7 @@ static void add_frame_names(struct wo_signs_seen *seen, struct wo_view frames, w
 }
 
 static size_t hash_pair(const char *at) {
-  return ((unsigned char)at[0] * 7u + (unsigned char)at[1]) % WO_SIGNS_PAIRS;
+  return ((unsigned char)at[0] * 61u + (unsigned char)at[1]) % WO_SIGNS_PAIRS;
 }
 
 static void note_pairs(struct wo_sign_pairs *pairs, struct wo_view text) {
@@ -130,9 +136,8 @@ static void add_event(struct wo_signs_seen *seen, const struct wo_event *event) 
   if (event->kind == WO_KIND_PROGRESS) add(seen->progress, &seen->progress_count, WO_SIGNS_PROGRESS, event->text, event->id);
   if (event->kind == WO_KIND_CONFIG) {
     add(seen->knobs, &seen->knob_count, WO_SIGNS_KNOBS, wo_event_text(event, WO_FIELD_KNOB), event->id);
-  } else {
-    add(seen->patterns, &seen->pattern_count, WO_SIGNS_PATTERNS, event->pattern_id, event->id);
   }
+  add(seen->patterns, &seen->pattern_count, WO_SIGNS_PATTERNS, event->pattern_id, event->id);
 }
 
 const struct wo_signs_seen *wo_signs_collect(const struct wo_job *job, struct wo_arena *arena) {
@@ -199,7 +204,7 @@ static wo_event_id find_frame(const struct wo_signs_seen *seen, const struct wo_
 static wo_event_id find_id(const struct wo_sign_text *texts, size_t count, const struct wo_view *ids, size_t id_count) {
   for (size_t i = 0; i < count; i++) {
     for (size_t k = 0; k < id_count; k++) {
-      if (wo_view_equal(texts[i].text, ids[k])) return texts[i].event;
+      if (is_same(texts[i].text, ids[k])) return texts[i].event;
     }
   }
   return WO_EVENT_NONE;

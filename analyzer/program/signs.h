@@ -14,7 +14,7 @@ struct wo_sign_text {
 };
 
 /* Which pairs of bytes are in a text, by their hash: most parts that are looked for are ruled out by one of theirs. */
-enum { WO_SIGNS_PAIRS = 512 };
+enum { WO_SIGNS_PAIRS = 4096 };
 struct wo_sign_pairs {
   bool is_there[WO_SIGNS_PAIRS];
 };

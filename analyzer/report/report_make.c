@@ -15,8 +15,10 @@
 /* Share of the card below which a part that may be zero is not shown. */
 #define ROUNDING_SHARE 0.002
 
-/* A card is not full if this many times the request is free: the driver gives memory in whole pages and keeps some back. */
+/* A card is not full if this many times the request is free, and these bytes more than it: the driver gives memory in whole pages
+ * and keeps some back. As def.has_room of the rules. */
 #define CLEAR_ROOM 1.25
+#define CLEAR_BYTES (256.0 * WO_MIB)
 
 /* Parts are drawn in the order in which they are added. */
 static void add_part(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory, const char *name,
@@ -47,7 +49,7 @@ static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memo
   const char *const s = WO_BYTES_TEXT(sum);
   const char *const verdict = sum >= tried.number.mid ? "enough, but not in one piece" : "not enough, even in one piece";
   if (room.number.mid >= tried.number.mid) {
-    const bool is_clear = room.number.mid >= CLEAR_ROOM * tried.number.mid;
+    const bool is_clear = room.number.mid >= CLEAR_ROOM * tried.number.mid && room.number.mid >= tried.number.mid + CLEAR_BYTES;
     add_line(memory, wo_arena_format(diagnosis->arena, "free %s >= %s wanted: the card itself was %s", f, t,
                                      is_clear ? "not full" : "full but for what the driver rounds up"));
   } else if (idle.is_known) {

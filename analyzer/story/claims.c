@@ -48,8 +48,9 @@ static bool is_weak_kill(const struct wo_event *event) {
 }
 
 /* Whether the logger that wrote the line calls it no failure. A lost peer is often only a warning: others end the program. A
- * launcher that was stopped by a signal may say it in any tone. */
+ * launcher that was stopped by a signal, and a program that was, may say it in any tone. */
 static bool is_mild(const struct wo_event *event) {
+  if (event->mark == WO_MARK_STOPPED) return false;
   if (event->kind == WO_KIND_SECONDARY && wo_event_field(event, WO_FIELD_SIGNAL)) return false;
   const enum wo_severity least = wo__is_consequence(event) ? WO_SEVERITY_ERROR : WO_SEVERITY_WARNING;
   return event->severity != WO_SEVERITY_NONE && event->severity < least && wo_kind_class(event->kind) != WO_CLASS_ENDING;

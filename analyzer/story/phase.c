@@ -1,9 +1,10 @@
 /* The phase in which a job failed.
  *
- * Three witnesses, from the outside to the inside: the last words of the program before the failure ("Capturing CUDA graphs"),
- * the frames of the traceback from the outermost to the innermost, and the message itself. Each sign may replace what was found
- * outside of it unless that reaches further (enum wo_reach): a forward pass in the evaluation loop is evaluation, a forward pass
- * that the optimizer calls for its loss is one of training, and the gradients inside of it are the backward pass. */
+ * Witnesses from the outside to the inside: the last words of the program before the failure ("Capturing CUDA graphs"), the
+ * frames of the traceback from the outermost to the innermost, the node of a graph, and the message itself. Each sign may replace
+ * what was found outside of it unless that reaches further (enum wo_reach): a forward pass in the evaluation loop is evaluation,
+ * a forward pass that the optimizer calls for its loss is one of training, and the gradients inside of it are the backward pass.
+ */
 #include "analyzer/story/story.h"
 #include "analyzer/story/story_internal.h"
 
@@ -60,7 +61,7 @@ static bool has_word(struct wo_view name, const struct wo_view *words, size_t co
   while (name.len > 0) {
     const struct wo_view word = next_word(&name);
     for (size_t i = 0; i < count && word.len > 0; i++) {
-      if (wo_view_is_nocase(word, words[i].ptr)) return true;
+      if (word.len == words[i].len && wo_view_has_view_nocase(word, words[i])) return true;
     }
   }
   return false;

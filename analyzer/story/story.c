@@ -90,6 +90,7 @@ enum wo_status wo_story_tell(struct wo_job *job) {
   if (wo_timeline_make(job, &story->timeline) != WO_OK || wo__runs_find(job) != WO_OK) return WO_E_NOMEM;
   if (wo__claims_open(job, is_open) != WO_OK) return WO_E_NOMEM;
   wo__unknown_drop(job, is_open);
+  wo__late_kills_drop(job, is_open);
   wo__runs_judge(job, is_open);
   const struct wo_event *failure = find_failure(job, is_open);
   if (failure) {

@@ -95,6 +95,9 @@ void wo__set_wordless_aside(struct wo_job *job);
 /* Takes the mark off lines that no pattern knows where these are no sign of a failure. */
 void wo__unknown_drop(const struct wo_job *job, bool *is_open);
 
+/* Takes the mark off kills that are counted only after somebody had cancelled the job: it had survived them. */
+void wo__late_kills_drop(struct wo_job *job, bool *is_open);
+
 /* The outcome of a job whose failure is such a line. */
 enum wo_outcome wo__unknown_outcome(const struct wo_job *job, const bool *is_open);
 

@@ -11,9 +11,6 @@
 /* The job must go on by this number of steps after a failure. Ranks that have not noticed it often print one more step. */
 #define PROGRESS_STEPS 2
 
-/* Lines between the end of a step and SLURM's count of its kills. */
-#define SUMMARY_LINES 4
-
 /* Lines below the exception of an import, at least, by which the program shows that it went on. */
 #define LINES_AFTER_IMPORT 3
 
@@ -37,7 +34,6 @@ enum aspect {
   SAID_GOOD,   /* a good end of anything, also of the script around */
   ENDED_BADLY, /* a bad one */
   EXITED_ITSELF,
-  STOPPED,      /* cancelled, by hand */
   EXITED_BADLY, /* a process or the launcher reports an exit that is not good */
   WAS_ENDED,    /* a task by srun, since another one had ended */
   RAN_OUT,      /* of memory, again */
@@ -59,7 +55,7 @@ struct mark {
   wo_event_id event;
 };
 
-enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 7 };
+enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 6 };
 
 /* The end of the log cut the traceback before its exception. */
 static bool is_cut(const struct wo_event *traceback) {
@@ -92,8 +88,7 @@ static void add(struct marks *marks, const struct wo_job *job, const struct wo_e
 /* Whether an exception is another report of memory that ran out. Libraries that could not get their handles or work space for it
  * say only that they failed. */
 static bool is_about_memory(const struct wo_event *traceback) {
-  static const char *const words[] = {"Blas ", "CUBLAS_STATUS", "CUDNN_STATUS", "cuDNN failed",
-                                      "tensor is not initialized"};
+  static const char *const words[] = {"Blas ", "CUBLAS_STATUS", "CUDNN_STATUS", "cuDNN failed", "tensor is not initialized"};
   const struct wo_view message = wo_event_text(traceback, WO_FIELD_MESSAGE);
   return wo_view_has_nocase(message, "out of memory") || WO_VIEW_ANY(message, wo_view_has, words) ||
          wo_view_has(wo_event_text(traceback, WO_FIELD_EXCEPTION), "OutOfMemory");
@@ -126,7 +121,6 @@ static void add_event(struct marks *marks, const struct wo_job *job, const struc
   if (event->kind == WO_KIND_PROGRESS) add(marks, job, event, STEPPED, ANY_RANK);
   if (class == WO_CLASS_EXIT || class == WO_CLASS_ENDING || event->kind == WO_KIND_ELASTIC)
     add(marks, job, event, ENDED_BADLY, ANY_RANK);
-  if (event->kind == WO_KIND_CANCELLED) add(marks, job, event, STOPPED, ANY_RANK);
   if (class == WO_CLASS_EXIT || event->kind == WO_KIND_ELASTIC) add(marks, job, event, EXITED_BADLY, ANY_RANK);
   if (event->kind == WO_KIND_TASK_EXIT) {
     if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) > 0) add(marks, job, event, EXITED_ITSELF, ANY_RANK);
@@ -299,18 +293,6 @@ static bool is_request_over(const struct marks *marks, const struct wo_job *job,
          next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
 }
 
-/* Whether SLURM counts kills of a step that somebody ended later, after the program had recovered from kills: that count stands
- * below the end, whenever they were. */
-static bool is_count_of_old_kills(const struct marks *marks, const struct wo_job *job, const struct wo_event *kill) {
-  struct wo_event start = *kill;
-  start.span.line = 0;
-  const uint64_t recovery = next_line(marks, job, &start, RECOVERED, ANY_RANK);
-  if (kill->kind != WO_KIND_CGROUP_OOM || recovery == 0 || recovery > kill->span.line) return false;
-  start.span.line = kill->span.line > SUMMARY_LINES ? kill->span.line - SUMMARY_LINES : 0;
-  const uint64_t end = next_line(marks, job, &start, STOPPED, ANY_RANK);
-  return end > 0 && end <= kill->span.line;
-}
-
 /* A message of recovery decides if the program lived on. Without one the job must have gone on: to a good end without a bad one,
  * to further steps, or to an exception that has nothing to do with memory and shows that the program was still running its own
  * code. */
@@ -319,7 +301,6 @@ static bool is_survived(const struct marks *marks, struct wo_job *job, const str
   if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);
   const bool has_bad_end = next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
   if (wo__is_caught(job, failure) && is_request_over(marks, job, failure)) return true;
-  if (is_count_of_old_kills(marks, job, failure)) return true;
   if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
   if (wo__is_uncaught(job, failure)) return is_process_alive(marks, job, failure);
   if (!has_bad_end && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0) return true;

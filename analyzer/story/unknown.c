@@ -1,4 +1,5 @@
-/* Failures that say little by themselves: lines that only look like one (unknown_failure), and a MemoryError without words. */
+/* Failures that say little by themselves: lines that only look like one (unknown_failure), a MemoryError without words, and kills
+ * that are counted after the job had ended otherwise. */
 #include "analyzer/story/story_internal.h"
 
 /* Whether another file of the job says that the program finished. */
@@ -9,11 +10,19 @@ static bool has_finished_elsewhere(const struct wo_job *job, const struct wo_eve
   return false;
 }
 
+/* Whether the name is that of a program's source, which speaks of failures, too. */
+static bool is_source(struct wo_view path) {
+  static const char *const ends[] = {".py", ".c",    ".cc", ".cpp", ".cu", ".h", ".hpp", ".js",
+                                     ".ts", ".java", ".go", ".rs",  ".jl", ".R", ".pl",  ".sh"};
+  return WO_VIEW_ANY(path, wo_view_ends, ends);
+}
+
 /* A line that no pattern knows counts only in a log: scripts and notes speak of failures too. */
 void wo__unknown_drop(const struct wo_job *job, bool *is_open) {
   wo_each_event (event, &job->events) {
     if (event->kind != WO_KIND_UNKNOWN_FAILURE || !is_open[event->id]) continue;
-    const bool is_log = wo_view_is(job->inputs[event->span.file].format, "log");
+    const struct wo_job_input *const input = &job->inputs[event->span.file];
+    const bool is_log = wo_view_is(input->format, "log") && !is_source(input->path);
     is_open[event->id] = is_log && !has_finished_elsewhere(job, event);
   }
 }
@@ -49,5 +58,42 @@ void wo__set_wordless_aside(struct wo_job *job) {
   for (size_t i = 0; i < job->events.count; i++) {
     struct wo_event *const event = &job->events.items[i];
     if (is_wordless(event) && has_card_below(job, event)) event->is_quoted = true;
+  }
+}
+
+/* ---- Kills that are told late ---- */
+
+/* Whether the event counts the kills of a whole step, which the step daemon does when the step ends. */
+static bool is_count_of_kills(const struct wo_event *event) {
+  return event->kind == WO_KIND_CGROUP_OOM && wo_event_field(event, WO_FIELD_COUNT) && wo_event_field(event, WO_FIELD_STEP_ID);
+}
+
+/* Whether somebody cancelled the whole job, as opposed to srun, which cancels a step of which a task has failed. */
+static bool is_cancelled_job(const struct wo_event *event) {
+  return event->kind == WO_KIND_CANCELLED && wo_event_field(event, WO_FIELD_JOB) && !wo_story_is_accounting(event) &&
+         wo_event_text(event, WO_FIELD_REASON).len == 0;
+}
+
+/* The cancellation of the whole job above the line, if nothing else in the job claims to be its end; else NULL. */
+static const struct wo_event *find_cancellation(const struct wo_job *job, const bool *is_open, const struct wo_event *count) {
+  const struct wo_event *found = NULL;
+  wo_each_event (event, &job->events) {
+    if (!is_open[event->id] || !wo__is_current(job, event) || is_count_of_kills(event)) continue;
+    if (!is_cancelled_job(event)) return NULL;
+    if (event->span.file == count->span.file && event->span.line < count->span.line) found = event;
+  }
+  return found;
+}
+
+/* A job that was cancelled, and whose kills are counted only after that, had lived on: a kernel of a notebook was started again.
+ */
+void wo__late_kills_drop(struct wo_job *job, bool *is_open) {
+  const struct wo_view state = wo_story_final_state(job);
+  if (state.len > 0 && !wo_view_starts(state, "CANCELLED")) return;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *const event = &job->events.items[i];
+    if (!is_open[i] || !is_count_of_kills(event) || !find_cancellation(job, is_open, event)) continue;
+    job->story.roles[i] = WO_ROLE_RECOVERED;
+    is_open[i] = false;
   }
 }

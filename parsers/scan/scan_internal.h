@@ -105,7 +105,7 @@ struct wo_scan {
   uint64_t *owners; /* pattern bits of the line being read */
   size_t owner_words;
   bool is_about_memory; /* a pattern, or a message that goes on, found something about memory in the line being read */
-  size_t *by_place; /* indices of patterns, those of one place after those of another */
+  size_t *by_place;     /* indices of patterns, those of one place after those of another */
   struct wo_places before, stages, tail, head;
 
   struct wo_open open[WO_LIMIT_OPEN_READERS];

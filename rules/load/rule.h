@@ -110,6 +110,7 @@ struct wo_fix {
   size_t change_count;
   const struct wo_expr *saves_lo; /* bytes on the failing card; both NULL when nothing can be said */
   const struct wo_expr *saves_hi;
+  bool saves_of_others;                    /* the bytes belong to other processes: what this one holds does not bound them */
   const struct wo_template *saves_formula; /* the arithmetic, with the numbers in it */
   const struct wo_expr *saves_enough;      /* true: enough alone, whatever the two bounds say; NULL: they decide */
   const struct wo_expr *saves_too_little;  /* true: not enough alone; NULL: the bounds decide */

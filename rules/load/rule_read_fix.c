@@ -39,6 +39,7 @@ static const struct wo_items changes = {sizeof(struct wo_knob_change), read_chan
 static const struct wo_member saves_members[] = {
     {.key = "lo", .read = wo__load_expr, WO_AT(wo_fix, saves_lo), .unit = WO_UNIT_BYTES},
     {.key = "hi", .read = wo__load_expr, WO_AT(wo_fix, saves_hi), .unit = WO_UNIT_BYTES},
+    {.key = "of_others", .read = wo__load_bool, WO_AT(wo_fix, saves_of_others)},
     {.key = "formula", .read = wo__load_template, WO_AT(wo_fix, saves_formula)},
     {.key = "enough", .read = wo__load_expr, WO_AT(wo_fix, saves_enough), .unit = WO_UNIT_BOOL},
     {.key = "too_little", .read = wo__load_expr, WO_AT(wo_fix, saves_too_little), .unit = WO_UNIT_BOOL},

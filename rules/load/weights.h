@@ -37,7 +37,12 @@ static inline double wo_weight_value(enum wo_weight weight) {
   return values[weight];
 }
 
-/* Score from which a finding is called certain / likely; below, it is possible. Below WO_SCORE_SHOWN it is not shown. */
+/* Score from which a finding is called certain / likely; below, it is possible. Below WO_SCORE_SHOWN it is not shown.
+ *
+ * The words are promises about logs that nobody has seen: of the likely ones 85 in 100 have to be right, of the certain ones 99.
+ * So a prior (medium) and one strong argument make a cause likely, 0.74; a prior and two medium ones too, 0.73, but not with a
+ * medium one against them, 0.47. An answer is certain only by a decisive argument, one that leaves no other reading of the
+ * figures. How the figures of a card become arguments: docs/decisions/0021-attribution-is-arithmetic.md. */
 #define WO_SCORE_CERTAIN 0.90
 #define WO_SCORE_LIKELY 0.50
 #define WO_SCORE_SHOWN 0.15

@@ -392,7 +392,7 @@ static void test_matrix(void **state) {
   assert_true(seen.offered && seen.withheld && seen.already);
   for (size_t i = 0; i < pack->cause_count; i++) check_cause(pack, &pack->causes[i], &seen);
   size_t size = 0;
-  char *const table = wo_files_read(WO_SOURCE_DIR "/tests/table/fixes.txt", &size);
+  char *const table = wo_files_read(WO_SOURCE_DIR "/tests/judged/fixes.txt", &size);
   size_t missing = 0;
   assert_non_null(table);
   for (size_t i = 0; i < pack->fix_count; i++) {

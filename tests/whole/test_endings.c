@@ -1,4 +1,4 @@
-/* How logs end: tests/endings/bad.txt and good.txt, in the format of tests/table (tests/support/table.h). The expectation is a
+/* How logs end: tests/judged/bad_ends.txt and good_ends.txt, in the format of tests/table (tests/support/table.h). The expectation is a
  * line of outcomes, any of which is right ("other|host_oom"), and for a failure the lines that may decide ("line=2,3"). A log of
  * good.txt has no failure, one of bad.txt has one. */
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include "rules/load/rule.h"
 #include "tests/support/table.h"
 
-#define FOLDER WO_SOURCE_DIR "/tests/endings/"
+#define FOLDER WO_SOURCE_DIR "/tests/judged/"
 
 static struct wo_pack *pack;
 
@@ -74,7 +74,7 @@ static bool run_case(const struct wo_table_case *item, bool is_bad, const char *
   assert_int_equal(wo_report_make(job, pack, &report), WO_OK);
   judge(report, wo_view_trim(item->expect), is_bad, complaint, sizeof complaint);
   if (complaint[0] != '\0') {
-    print_error("tests/endings/%s:%llu: %.*s: %s\n", name, (unsigned long long)item->line, (int)item->title.len, item->title.ptr,
+    print_error("tests/judged/%s:%llu: %.*s: %s\n", name, (unsigned long long)item->line, (int)item->title.len, item->title.ptr,
                 complaint);
   }
   wo_report_free(report);
@@ -96,12 +96,12 @@ static void run_file(const char *name, bool is_bad, size_t least) {
 
 static void test_bad_ends(void **state) {
   (void)state;
-  run_file("bad.txt", true, 40);
+  run_file("bad_ends.txt", true, 40);
 }
 
 static void test_good_ends(void **state) {
   (void)state;
-  run_file("good.txt", false, 25);
+  run_file("good_ends.txt", false, 25);
 }
 
 int main(void) {

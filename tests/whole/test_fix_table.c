@@ -1,4 +1,4 @@
-/* Runs tests/table/fixes.txt: which fixes a log gets, and which not. */
+/* Runs tests/judged/fixes.txt: which fixes a log gets, and which not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,7 +94,7 @@ static void test_table(void **state) {
   struct wo_table table;
   char complaint[COMPLAINT_BYTES];
   size_t failed = 0;
-  if (!wo_table_read(WO_SOURCE_DIR "/tests/table/fixes.txt", &table, complaint, sizeof complaint)) fail_msg("%s", complaint);
+  if (!wo_table_read(WO_SOURCE_DIR "/tests/judged/fixes.txt", &table, complaint, sizeof complaint)) fail_msg("%s", complaint);
   for (size_t i = 0; i < table.count; i++) failed += check_case(*state, &table.items[i]);
   assert_true(table.count >= 30);
   wo_table_done(&table);

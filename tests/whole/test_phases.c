@@ -1,4 +1,4 @@
-/* Where failures happened: each case of tests/table/phases.txt is a log, and the phase and the frame of the user that the story
+/* Where failures happened: each case of tests/judged/phases.txt is a log, and the phase and the frame of the user that the story
  * gives.
  */
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include "tests/support/job/job_sample.h"
 #include "tests/support/table.h"
 
-#define TABLE_DIR WO_SOURCE_DIR "/tests/table/"
+#define TABLE_DIR WO_SOURCE_DIR "/tests/judged/"
 
 /* The value of `key=` in the expectation of a case; empty without it. */
 static struct wo_view wanted(const struct wo_table_case *item, const char *key) {

@@ -1,4 +1,4 @@
-/* Runs tests/table/programs.txt: what kind of program a log is of, which one, and where it ran. */
+/* Runs tests/judged/programs.txt: what kind of program a log is of, which one, and where it ran. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,7 @@ static void test_table(void **state) {
   struct wo_table table;
   char complaint[COMPLAINT_BYTES];
   size_t failed = 0;
-  if (!wo_table_read(WO_SOURCE_DIR "/tests/table/programs.txt", &table, complaint, sizeof complaint)) fail_msg("%s", complaint);
+  if (!wo_table_read(WO_SOURCE_DIR "/tests/judged/programs.txt", &table, complaint, sizeof complaint)) fail_msg("%s", complaint);
   for (size_t i = 0; i < table.count; i++) failed += check_case(*state, &table.items[i]);
   assert_true(table.count >= 50);
   wo_table_done(&table);

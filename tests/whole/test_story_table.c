@@ -1,4 +1,4 @@
-/* Runs tests/table/stories.txt: which of the failures in a log ended the job, which were survived, which follow from it.
+/* Runs tests/judged/stories.txt: which of the failures in a log ended the job, which were survived, which follow from it.
  *
  * Expectations, one a line: `outcome NAME`; `line N` of the failure that is quoted, or `line -` for none; `runs N` that are told
  * apart; `survived N` failures of memory and other errors; `cause ID` of the first finding, or `not ID`; `unsure`: the first
@@ -85,7 +85,7 @@ static void test_table(void **state) {
   struct wo_table table;
   char complaint[COMPLAINT_BYTES];
   size_t failed = 0;
-  if (!wo_table_read(WO_SOURCE_DIR "/tests/table/stories.txt", &table, complaint, sizeof complaint)) fail_msg("%s", complaint);
+  if (!wo_table_read(WO_SOURCE_DIR "/tests/judged/stories.txt", &table, complaint, sizeof complaint)) fail_msg("%s", complaint);
   for (size_t i = 0; i < table.count; i++) failed += check_case(*state, &table.items[i]);
   assert_true(table.count >= FEWEST_CASES);
   wo_table_done(&table);

@@ -15,22 +15,6 @@
 
 #define TABLE_DIR WO_SOURCE_DIR "/tests/table/"
 
-/* These expect no evidence; tests of their own run them. */
-static const char *const other_tables[] = {
-    "fixes.txt",    /* test_fix_table.c */
-    "phases.txt",   /* test_phases.c */
-    "phases_more.txt",
-    "programs.txt", /* test_program_table.c */
-    "stories.txt",  /* test_story_table.c */
-};
-
-static bool is_other(const char *name) {
-  for (size_t i = 0; i < sizeof other_tables / sizeof other_tables[0]; i++) {
-    if (strcmp(name, other_tables[i]) == 0) return true;
-  }
-  return false;
-}
-
 enum { MOST_TABLES = 64, COMPLAINT_BYTES = 64 * 1024 };
 
 static struct {
@@ -85,7 +69,6 @@ int main(void) {
   if (count == 0 || count > MOST_TABLES) return 1;
   size_t test_count = 0;
   for (size_t i = 0; i < count; i++) {
-    if (is_other(names[i])) continue;
     tests[test_count++] = (struct CMUnitTest){.name = names[i], .test_func = run_table, .initial_state = names[i]};
   }
   const int failed = _cmocka_run_group_tests("tables", tests, test_count, load_patterns, free_patterns);

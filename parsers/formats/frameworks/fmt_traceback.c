@@ -5,6 +5,7 @@
  * notebooks and of rich, and at any indentation (pytest, loggers, boxes). Chained tracebacks are told apart by the sentence
  * between them. */
 #include <assert.h>
+#include <stdio.h>
 
 #include "parsers/formats/common/config_path.h"
 #include "parsers/formats/frameworks/traceback_frame.h"
@@ -28,7 +29,8 @@ struct traceback {
   bool is_chained;
   bool is_contained;                  /* nothing depends on it: the program went on */
   bool is_caught;                     /* by a server, which goes on with the next request */
-  int message_lines;                  /* after the exception, while its message is missing */
+  int message_lines;                  /* after the exception, while its message is missing or goes on */
+  char lead[NAME_BYTES];              /* a message that ends in a colon: the next line says what it is about */
   size_t frame_width;                 /* bytes of the newest frame's line */
   size_t front_len;                   /* of the message: the newest frame of a debugger, which stands in front */
   size_t outer_len;                   /* of the message: the outermost frames, which stay; 0 while all fit */
@@ -116,11 +118,15 @@ static void append_path(struct wo_open *open, struct wo_view path) {
   }
 }
 
-/* Packages are told by the path below their folder, behind "~/"; of other paths the last components distinguish frames, and whole
- * ones would fill the room. */
+/* Packages are told by the path below their folder, behind "~/"; of other paths, which may begin so in notebooks, the last
+ * components distinguish frames, and whole ones would fill the room. */
 static void append_file(struct wo_open *open, struct wo_view path, bool is_package) {
-  if (is_package) append_frame_text(open, WO_VIEW("~/"));
-  append_path(open, is_package ? wo_traceback_package_path(path) : wo_traceback_short_path(path));
+  if (is_package) {
+    append_frame_text(open, WO_VIEW("~/"));
+    append_path(open, wo_traceback_package_path(path));
+  } else {
+    append_path(open, wo_traceback_short_path(wo_view_skip(path, wo_view_starts(path, "~/") ? 2 : 0)));
+  }
 }
 
 /* Whether a function catches every exception of what it calls, reports it and goes on with the next request. */
@@ -397,8 +403,22 @@ static enum wo_more add_traceback(struct wo_open *open, size_t class_len) {
   open->event = event->id;
   own->message_lines = 1;
   if (message.len == 0 && class_len < text.len) return WO_MORE_YES;
+  if (wo_view_ends(message, ":") && message.len < NAME_BYTES) {
+    wo_view_copy(message, own->lead, sizeof own->lead);
+    return WO_MORE_YES;
+  }
   set_message(open, event, message);
   return WO_MORE_NO;
+}
+
+/* The message, from its first line if that was not all. */
+static void set_whole_message(const struct wo_open *open, struct wo_view rest) {
+  const struct traceback *const own = open->state;
+  char whole[2 * NAME_BYTES];
+  snprintf(whole, sizeof whole, "%s%s%.*s", own->lead, own->lead[0] != '\0' && rest.len > 0 ? " " : "",
+           (int)wo_view_sub(rest, 0, NAME_BYTES - 2).len, rest.ptr ? rest.ptr : "");
+  struct wo_event *const event = wo_open_event(open);
+  if (event) set_message(open, event, wo_view_of(whole));
 }
 
 /* A line after an exception whose message is missing. */
@@ -408,7 +428,8 @@ static enum wo_more take_message(struct wo_open *open) {
   struct wo_traceback_frame frame;
   if (read_frame(own, open->line->text, &frame) || has_header(text)) return WO_MORE_NO_UNREAD;
   if (has_letter(text)) {
-    set_message(open, wo_open_event(open), text);
+    if (own->lead[0] == '\0') set_message(open, wo_open_event(open), text);
+    if (own->lead[0] != '\0') set_whole_message(open, text);
     return WO_MORE_NO;
   }
   return ++own->message_lines > MESSAGE_LINES ? WO_MORE_NO_UNREAD : WO_MORE_YES;
@@ -496,6 +517,7 @@ static bool is_traceback(const struct traceback *own, uint32_t lines) {
  * exception may be among that. */
 static void finish_traceback(struct wo_open *open) {
   struct traceback *const own = open->state;
+  if (own->message_lines > 0 && own->lead[0] != '\0') set_whole_message(open, (struct wo_view){0});
   if (own->message_lines > 0 || !is_traceback(own, open->lines) || own->strays > 0 || !wo_scan_is_at_end(open->scan)) return;
   if (own->style == STYLE_DEBUGGER) {
     add_inverted(open);

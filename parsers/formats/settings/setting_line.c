@@ -117,7 +117,7 @@ bool wo__setting_find_place(struct wo_view line, struct wo_view key, size_t *fro
 
 /* Where a bare value ends, from `at` on. LIST_KEY's list is part of a longer value. */
 static size_t find_value_end(struct wo_view text, size_t at) {
-  while (at < text.len && !wo_is_space(text.ptr[at]) && !strchr(",;)}]\"'`", text.ptr[at])) {
+  while (at < text.len && !wo_is_space(text.ptr[at]) && !strchr(",;)}]\"'", text.ptr[at])) {
     const bool is_list = text.ptr[at] == '[' && at > 0 && text.ptr[at - 1] == ':';
     const size_t close = is_list ? wo_view_find_char(text, ']', at) : WO_NOT_FOUND;
     at = close == WO_NOT_FOUND ? at + 1 : close + 1;
@@ -163,6 +163,8 @@ static bool read_setting(const struct wo_setting_place *place, struct wo_view *r
     struct wo_view after = place->after;
     if (!styles[i].reads(place->before, &after)) continue;
     *ret_value = read_value(after, place->name);
+    /* The end of code within a sentence: "You passed `packing=True` to". */
+    if (wo_view_ends(*ret_value, "`") && wo_view_find_char(place->before, '`', 0) != WO_NOT_FOUND) ret_value->len--;
     *ret_style = styles[i].name;
     return true;
   }

@@ -1,5 +1,5 @@
-/* Any bytes as the rest of a Python traceback. Properties: a traceback has at least one frame, and an exception unless the
- * input ends inside of it; texts are clean, places lie inside the input. */
+/* Any bytes as the rest of a Python traceback. Properties: a traceback names an exception or has its message, unless the input
+ * ends inside of it: then it shows its first line; texts are clean, places lie inside the input. */
 #include "tests/fuzz/scan_target.h"
 
 static void check_behind(const char *lead, const uint8_t *data, size_t size) {
@@ -8,9 +8,8 @@ static void check_behind(const char *lead, const uint8_t *data, size_t size) {
   for (size_t i = 0; i < store.count; i++) {
     const struct wo_event *event = &store.items[i];
     if (event->kind != WO_KIND_TRACEBACK || !wo_view_is(event->pattern_id, "python-traceback")) continue;
-    const bool is_cut = wo_view_is(event->text, "Traceback (most recent call last):");
-    require(is_cut || wo_event_text(event, WO_FIELD_EXCEPTION).len > 0);
-    require(wo_event_text(event, WO_FIELD_FRAMES).len > 0);
+    const bool says_what = wo_event_text(event, WO_FIELD_EXCEPTION).len > 0 || wo_event_text(event, WO_FIELD_MESSAGE).len > 0;
+    require(says_what || event->text.len > 0);
     require(wo_event_number(event, WO_FIELD_FRAME_LINE, 0) >= 0);
   }
   wo_event_store_done(&store);
