@@ -17,10 +17,15 @@ static size_t failed_before(const struct wo_story *story, size_t run) {
   return run;
 }
 
+/* Steps of a run beyond which it has passed a failure before all steps. A bar is often drawn at its first one already. */
+#define STEPS_BEYOND_START 2
+
 /* Whether the last run went past the point at which the earlier one failed: by its steps, or else by its lines. Then it speaks
- * for itself; before that, a user who asks means the failure. */
-static bool is_past(const struct wo_run *last, const struct wo_run *failed, uint64_t failure_line) {
+ * for itself; before that, a user who asks means the failure. An exception before any step was passed by a run with steps. */
+static bool is_past(const struct wo_run *last, const struct wo_run *failed, const struct wo_event *failure) {
   if (last->step_last >= 0 && failed->step_last >= 0) return last->step_last > failed->step_last;
+  if (failure->kind == WO_KIND_TRACEBACK && last->step_last >= STEPS_BEYOND_START) return true;
+  const uint64_t failure_line = failure->span.line;
   return last->attempt == 0 && last->last_line - last->first_line > failure_line - failed->first_line;
 }
 
@@ -32,7 +37,7 @@ bool wo__runs_step_back(struct wo_job *job) {
     if (!run->is_current || run->failure != WO_EVENT_NONE || has_finished(job, r)) continue;
     const size_t failed = failed_before(story, r);
     const struct wo_event *const failure = wo_event_get(&job->events, story->runs[failed].failure);
-    if (failure && failed != r && is_past(run, &story->runs[failed], failure->span.line)) continue;
+    if (failure && failed != r && is_past(run, &story->runs[failed], failure)) continue;
     story->runs[r].is_current = false;
     story->runs[failed].is_current = true;
     has_stepped = has_stepped || failed != r;

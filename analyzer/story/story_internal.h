@@ -117,6 +117,9 @@ struct wo_view wo__script_of(const struct wo_event *traceback);
 /* Whether a server caught the exception that an event is or reports: it goes on with the next request. */
 bool wo__is_caught(const struct wo_job *job, const struct wo_event *event);
 
+/* Whether somebody caught the exception who imported a module of a package, and printed it. */
+bool wo__is_in_import(const struct wo_event *traceback);
+
 /* Whether the traceback is that of a thread or of a child process, down from its start. */
 bool wo__is_started_apart(const struct wo_event *traceback);
 

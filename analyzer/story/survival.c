@@ -11,6 +11,9 @@
 /* The job must go on by this number of steps after a failure. Ranks that have not noticed it often print one more step. */
 #define PROGRESS_STEPS 2
 
+/* Lines below the exception of an import, at least, by which the program shows that it went on. */
+#define LINES_AFTER_IMPORT 3
+
 /* Events of one line are this near in the store. */
 #define BESIDE_EVENTS 4
 
@@ -335,6 +338,21 @@ static bool has_job_gone_on(const struct marks *marks, const struct wo_job *job,
   return has_steps_after(marks, job, failure) || (life && wo_view_has(life->text, "HTTP/"));
 }
 
+/* Whether a program that prints an exception of a package's module goes on without that module: it writes more, and nobody tells of
+ * a bad end. */
+static bool has_done_without(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  const bool has_more = job->inputs[failure->span.file].lines > failure->span.line + LINES_AFTER_IMPORT;
+  if (!has_more || !wo__is_in_import(failure) || is_cut(failure)) return false;
+  return next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) == 0 && next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK) == 0;
+}
+
+/* Whether the script went on without a program that was not started: another one made steps or finished its work, and nobody tells
+ * of a bad end. */
+static bool has_started_another(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  if (failure->mark != WO_MARK_NOT_STARTED || next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0) return false;
+  return next_line(marks, job, failure, STEPPED, ANY_RANK) > 0 || next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0;
+}
+
 /* A failure other than of memory. An exception that nothing caught ended its process: what a script says later, and lines of
  * others, prove nothing. */
 static bool is_error_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
@@ -342,8 +360,10 @@ static bool is_error_survived(const struct marks *marks, struct wo_job *job, con
   if (is_process_alive(marks, job, failure)) return true;
   if (wo__is_caught(job, failure)) return is_request_over(marks, job, failure);
   if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
-  if (failure->kind == WO_KIND_TRACEBACK && has_job_gone_on(marks, job, failure)) return true;
-  if (failure->kind != WO_KIND_TRACEBACK || wo__is_uncaught(job, failure)) return false;
+  if (has_started_another(marks, job, failure)) return true;
+  const bool is_exception = failure->kind == WO_KIND_TRACEBACK;
+  if (is_exception && (has_job_gone_on(marks, job, failure) || has_done_without(marks, job, failure))) return true;
+  if (!is_exception || wo__is_uncaught(job, failure)) return false;
   if (steps_reached_further(marks, job, failure) || has_died_later(marks, job, failure)) return true;
   if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);
   if (next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) == 0 && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0)

@@ -71,8 +71,14 @@ bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event) {
   const struct wo_event *const traceback = wo_event_get(&job->events, own);
   if (!traceback) return false;
   const struct wo_event *const last = last_of_chain(job, traceback);
-  return last->severity == WO_SEVERITY_NONE && !wo_event_field(last, WO_FIELD_IS_CAUGHT) &&
+  return last->severity == WO_SEVERITY_NONE && !wo_event_field(last, WO_FIELD_IS_CAUGHT) && !wo__is_in_import(last) &&
          WO_VIEW_ANY(outermost(last), wo_view_has, starts);
+}
+
+/* Modules of packages are no scripts: the frame of whoever imported them would stand above, had nobody caught the exception. */
+bool wo__is_in_import(const struct wo_event *traceback) {
+  const struct wo_view frame = outermost(traceback);
+  return wo_view_starts(frame, "~/") && !wo_view_starts(frame, "~/<") && wo_view_has(frame, "|<module>|");
 }
 
 bool wo__is_caught(const struct wo_job *job, const struct wo_event *event) {

@@ -23,12 +23,17 @@ static bool is_later(struct wo_stamp a, struct wo_stamp b) {
   return a.clock != WO_CLOCK_NONE && a.clock == b.clock && a.time_ns - b.time_ns >= LATER_NS;
 }
 
+/* TensorFlow tells for many lines what was in its pool when a request was refused. */
+static bool is_of_pool(struct wo_view text) {
+  return wo_view_has(text, "bfc_allocator");
+}
+
 /* A record without a time may be of the moments before the end: it counts half. */
 int wo__scan_life(const struct wo_line *line, struct wo_stamp since) {
   const enum wo_severity severity = line->prefix.severity;
   const bool has_time = line->prefix.stamp.clock != WO_CLOCK_NONE;
   if (is_answer(line->text)) return WO_SCAN_LIFE_SURE;
   if ((severity != WO_SEVERITY_INFO && severity != WO_SEVERITY_DEBUG) || (has_time && !is_later(line->prefix.stamp, since))) return 0;
-  if (is_about_end(line->text)) return 0;
+  if (is_about_end(line->text) || is_of_pool(line->full)) return 0;
   return has_time ? WO_SCAN_LIFE_SURE : WO_SCAN_LIFE_SURE / 2;
 }

@@ -43,9 +43,17 @@ struct wo_pattern_set *wo_scan_patterns(struct wo_scan *scan) {
   return scan->set;
 }
 
+/* The report of a crash that Java prints has a # before each line. */
+static bool is_of_java(struct wo_view body) {
+  static const char *const lines[] = {"#  SIG", "#  EXCEPTION_", "#  Internal Error (", "# There is insufficient memory",
+                                      "# Native memory allocation ("};
+  return WO_VIEW_ANY(body, wo_view_starts, lines);
+}
+
 /* Listings and echoes: shell comments, `set -x` traces, quoted mail. Their text did not happen now. */
 static bool is_quoting(struct wo_view text) {
   const struct wo_view body = wo_view_trim_start(text);
+  if (is_of_java(body)) return false;
   return wo_view_starts(body, "# ") || wo_view_starts(body, "+ ") || wo_view_starts(body, "> ") || wo_view_starts(body, "//") ||
          wo_view_starts(body, "## ");
 }
