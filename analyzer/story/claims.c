@@ -5,6 +5,9 @@
 /* Lines between the death of a process without a rank and the end of the job, at most, if the job hung in between. */
 #define HANG_LINES 40
 
+/* Exit codes up to this one are a program's own; shells use those above for signals. */
+#define EXIT_OWN_MAX 128
+
 /* Whether somebody interrupted the program: Python raises this for SIGINT. */
 static bool is_interrupt(const struct wo_event *event) {
   return event->kind == WO_KIND_TRACEBACK && wo_view_ends(wo_event_text(event, WO_FIELD_EXCEPTION), "KeyboardInterrupt");
@@ -87,10 +90,13 @@ static bool is_frame(const struct wo_job *job, const struct wo_event *event) {
   return false;
 }
 
-/* Whether an event says more of an exception than its name does: it is on its line, or in its message. A code does not. */
+/* Whether an event says more of an exception than its name does: it is on its line, or in its message. A code does not, nor does
+ * what the workload manager did then. */
 static bool explains(const struct wo_event *event, const struct wo_event *bare) {
   const enum wo_class class = wo_kind_class(event->kind);
-  if (event->is_quoted || event->id == bare->id || class == WO_CLASS_CONTEXT || class == WO_CLASS_EXIT) return false;
+  if (event->is_quoted || event->id == bare->id || class == WO_CLASS_CONTEXT || class == WO_CLASS_EXIT ||
+      class == WO_CLASS_ENDING)
+    return false;
   return event->span.file == bare->span.file && event->span.line >= bare->span.line &&
          event->span.line - bare->span.line <= (event->kind == WO_KIND_TRACEBACK ? 0 : WO__TRACEBACK_LINES);
 }
@@ -137,6 +143,65 @@ enum wo__claim wo__claim_of(const struct wo_event *event) {
   if (wo_event_field(event, WO_FIELD_IS_BARE)) return WO__CLAIM_BARE;
   if (event->kind == WO_KIND_CANCELLED) return WO__CLAIM_CANCELLED;
   return event->kind == WO_KIND_NCCL_TIMEOUT ? WO__CLAIM_NCCL : of_classes[wo_kind_class(event->kind)];
+}
+
+/* Whether a task ended by itself, as srun tells it: srun ends the step for that. A kill may be a person's. */
+static bool is_task_failure(const struct wo_event *event) {
+  static const char *const ends[] = {"Killed", "Terminated"};
+  const struct wo_view signal = wo_event_text(event, WO_FIELD_SIGNAL);
+  if (event->kind != WO_KIND_TASK_EXIT || wo_story_is_accounting(event)) return false;
+  return signal.len > 0 ? !WO_VIEW_ANY(signal, wo_view_starts, ends) : wo_event_number(event, WO_FIELD_EXIT_CODE, 0) > 0;
+}
+
+/* Whether the event says why a process ended: more than an exit code of the program's own. Where there are several files, a line
+ * that no pattern knows may still be dropped. */
+static bool says_why(const struct wo_job *job, const struct wo_event *event) {
+  const enum wo__claim claim = wo__claim_of(event);
+  if (claim == WO__CLAIM_UNKNOWN && job->story.file_count > 1) return false;
+  if (claim <= WO__CLAIM_REACTION || event->kind == WO_KIND_CANCELLED || wo_story_is_accounting(event)) return false;
+  if (claim != WO__CLAIM_EXIT || wo_event_field(event, WO_FIELD_SIGNAL)) return true;
+  const double code = wo_event_number(event, WO_FIELD_EXIT_CODE, -1);
+  return code < 0 || code > EXIT_OWN_MAX;
+}
+
+/* By run + 1: the first line that says why a process ended, and the first task that srun reports to have failed after it; 0 for
+ * none. */
+struct reasons {
+  uint64_t why[WO_LIMIT_RUNS + 1];
+  uint64_t task[WO_LIMIT_RUNS + 1];
+};
+
+static void note_line(uint64_t *line, const struct wo_event *event) {
+  if (*line == 0 || event->span.line < *line) *line = event->span.line;
+}
+
+/* Readers that wait for the end of a message give their events later than those of the lines below: hence three walks. */
+static void drop_answers_of(struct wo_job *job, bool *is_open, const struct wo_file_events *file) {
+  struct reasons reasons = {{0}, {0}};
+  const int32_t *const run_of = job->story.run_of;
+  for (size_t i = file->first; i < file->end; i++) {
+    if (is_open[i] && says_why(job, &job->events.items[i])) note_line(&reasons.why[run_of[i] + 1], &job->events.items[i]);
+  }
+  for (size_t i = file->first; i < file->end; i++) {
+    const struct wo_event *const event = &job->events.items[i];
+    const uint64_t why = reasons.why[run_of[i] + 1];
+    if (why > 0 && event->span.line >= why && !event->is_quoted && is_task_failure(event))
+      note_line(&reasons.task[run_of[i] + 1], event);
+  }
+  for (size_t i = file->first; i < file->end; i++) {
+    const struct wo_event *const event = &job->events.items[i];
+    const uint64_t task = reasons.task[run_of[i] + 1];
+    const bool is_answer = is_open[i] && event->kind == WO_KIND_CANCELLED && wo_event_field(event, WO_FIELD_STEP_ID);
+    if (!is_answer || task == 0 || event->span.line < task || wo_story_is_accounting(event)) continue;
+    is_open[i] = false;
+    job->story.roles[i] = WO_ROLE_CONSEQUENCE;
+  }
+}
+
+/* srun cancels a step when one of its tasks has failed. Where the log says before why a process ended, that decides, and the
+ * cancellation follows from it. */
+static void drop_answers(struct wo_job *job, bool *is_open) {
+  for (size_t f = 0; f < job->story.file_count; f++) drop_answers_of(job, is_open, &job->story.files[f]);
 }
 
 /* A kill without a word about memory does not count if the workload manager says that it ended the job. */
@@ -202,6 +267,7 @@ enum wo_status wo__claims_open(struct wo_job *job, bool *is_open) {
   wo_each_event (event, &job->events)
     is_open[event->id] = is_candidate(event) && !is_frame(job, event) && !wo__is_wrapper(job, event);
   if (wo__survivors_find(job, is_open) != WO_OK) return WO_E_NOMEM;
+  drop_answers(job, is_open);
   drop_explained_kills(job, is_open);
   drop_outlived(job, is_open);
   drop_hung_limits(job, is_open);

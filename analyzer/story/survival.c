@@ -358,6 +358,7 @@ static bool has_started_another(const struct marks *marks, const struct wo_job *
 static bool is_error_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
   if (is_process_alive(marks, job, failure)) return true;
+  if (wo_event_number(failure, WO_FIELD_IS_CAUGHT, 0) == WO_CAUGHT_RECORDED) return true;
   if (wo__is_caught(job, failure)) return is_request_over(marks, job, failure);
   if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
   if (has_started_another(marks, job, failure)) return true;

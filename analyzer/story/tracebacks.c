@@ -44,7 +44,8 @@ void wo__set_caught_chains_aside(struct wo_job *job) {
     if (event->kind != WO_KIND_TRACEBACK || event->is_quoted) continue;
     const struct wo_event *const last = last_of_chain(job, event);
     event->is_quoted = last->is_quoted;
-    if (wo_event_field(last, WO_FIELD_IS_CAUGHT)) wo_event_set_exact(&job->events, event, WO_FIELD_IS_CAUGHT, 1);
+    const double caught = wo_event_number(last, WO_FIELD_IS_CAUGHT, 0);
+    if (caught > 0) wo_event_set_exact(&job->events, event, WO_FIELD_IS_CAUGHT, caught);
   }
 }
 

@@ -30,6 +30,10 @@ enum wo_mark {
   WO_MARK_COUNT_
 };
 
+/* The value of the field is_caught where a log record, no error, tells of the exception: its program went on. Otherwise a server
+ * caught it (1). */
+#define WO_CAUGHT_RECORDED 2
+
 /* The role that events of a kind can play in a job's story. */
 enum wo_class {
   WO_CLASS_NONE,

@@ -130,6 +130,10 @@ struct wo_pattern_set *wo_scan_patterns(struct wo_scan *scan);
 /* Fills *line from raw bytes, cleaned into the scanner's buffer: the views of the line that is being read are invalid then. */
 void wo_scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line);
 
+/* Offers what stands before the header of a traceback as the label of all further lines; it is taken if the next line has it
+ * before a frame. */
+void wo_scan_offer_label(struct wo_scan *scan, struct wo_view label);
+
 /* Whether the whole input has been read: what is still open was cut off. */
 bool wo_scan_is_at_end(const struct wo_scan *scan);
 
@@ -155,6 +159,10 @@ struct wo_view wo_open_message(const struct wo_open *open);
  * counted. Returns how many of them do not lie further back than WO_LIMIT_LOOKBACK_BYTES. `buf` receives the texts (cap bytes at
  * most of each, n * cap in all), which may also be parts of the input, valid during the call of the reader. */
 size_t wo_open_lines_before(const struct wo_open *open, size_t n, struct wo_view *ret_texts, char *buf, size_t cap);
+
+/* As wo_open_lines_before; *ret_severity is that of the nearest of these lines, set if there is one. */
+size_t wo_open_severe_lines_before(const struct wo_open *open, size_t n, struct wo_view *ret_texts, char *buf, size_t cap,
+                                   enum wo_severity *ret_severity);
 
 /* Whether another `bytes` may be looked at for the structure around a setting; counts them against WO_LIMIT_LOOKED_BACK_BYTES. */
 bool wo_scan_may_look_back(struct wo_scan *scan, size_t bytes);

@@ -199,6 +199,13 @@ static bool find_next_line(struct wo_scan *scan, const struct ready *ready) {
   return false;
 }
 
+/* Learns the label from the head: as much of it as the log has. */
+static void look_for_label(struct wo_scan *scan) {
+  const bool is_whole = scan->buf_len < WO_SCAN_LABEL_HEAD_BYTES;
+  const size_t len = is_whole ? scan->buf_len : wo__scan_line_start(scan->buf, 0, WO_SCAN_LABEL_HEAD_BYTES);
+  wo__scan_learn_label(scan, (struct wo_view){scan->buf, len});
+}
+
 /* Looks at everything that is complete. While a construct is open, and at the start of the input, every line is
  * read; otherwise only lines with a literal. */
 static void process(struct wo_scan *scan) {
@@ -355,12 +362,17 @@ enum wo_status wo_scan_feed(struct wo_scan *scan, const char *bytes, size_t len)
     scan->buf_len += part;
     bytes += part;
     len -= part;
-    if (scan->buf_len == scan->buf_cap || len == 0) process(scan);
+    if (!scan->label.is_looked_for && scan->buf_len >= WO_SCAN_LABEL_HEAD_BYTES) look_for_label(scan);
+    if (scan->label.is_looked_for && (scan->buf_len == scan->buf_cap || len == 0)) process(scan);
   }
   return scan->store->is_out_of_memory ? WO_E_NOMEM : WO_OK;
 }
 
 enum wo_status wo_scan_end(struct wo_scan *scan, struct wo_scan_summary *ret_summary) {
+  if (!scan->label.is_looked_for) {
+    look_for_label(scan);
+    process(scan);
+  }
   scan->is_at_end = true;
   process(scan);
   wo__scan_close_all(scan);

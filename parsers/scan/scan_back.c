@@ -64,16 +64,25 @@ bool wo__scan_previous_line(struct wo_backwards *walk, struct wo_view *ret_raw, 
   return false;
 }
 
-/* Lines of the same writer only: lines of seven other ranks may come between two lines of one rank. */
 size_t wo_open_lines_before(const struct wo_open *open, size_t n, struct wo_view *ret_texts, char *buf, size_t cap) {
+  enum wo_severity severity;
+  return wo_open_severe_lines_before(open, n, ret_texts, buf, cap, &severity);
+}
+
+/* Lines of the same writer only: lines of seven other ranks may come between two lines of one rank. */
+size_t wo_open_severe_lines_before(const struct wo_open *open, size_t n, struct wo_view *ret_texts, char *buf, size_t cap,
+                                   enum wo_severity *ret_severity) {
   struct wo_backwards walk = wo__scan_walk_counted(open->scan, open->line->number);
   struct wo_view raw;
   uint64_t offset = 0;
   size_t found = 0;
   while (found < n && wo__scan_previous_line(&walk, &raw, &offset) && !walk.is_cut) {
+    const struct wo_view label = wo__scan_cut_label(open->scan, &raw);
     const struct wo_view full = wo_clean_line(wo_view_sub(raw, 0, cap), buf + found * cap, cap);
-    const struct wo_prefix prefix = wo_prefix_read(full);
+    struct wo_prefix prefix = wo_prefix_read(full);
+    wo__scan_note_label(open->scan, label, &prefix);
     if (!wo_view_equal(prefix.source, open->line->prefix.source)) continue;
+    if (found == 0) *ret_severity = prefix.severity;
     ret_texts[found++] = wo_view_skip(full, prefix.length);
   }
   return found;
@@ -111,7 +120,9 @@ static void find_stamp(struct wo_scan *scan, const struct wo_line *line, struct 
       take_over(last, &walk, lines, memo);
       return;
     }
-    const struct wo_prefix prefix = wo_prefix_read(wo_clean_line(wo_view_sub(raw, 0, sizeof buf), buf, sizeof buf));
+    const struct wo_view label = wo__scan_cut_label(scan, &raw);
+    struct wo_prefix prefix = wo_prefix_read(wo_clean_line(wo_view_sub(raw, 0, sizeof buf), buf, sizeof buf));
+    wo__scan_note_label(scan, label, &prefix);
     if (prefix.stamp.clock == WO_CLOCK_NONE || !wo_view_equal(prefix.source, line->prefix.source)) continue;
     memo->stamp = prefix.stamp;
     memo->stamp.is_inherited = true;

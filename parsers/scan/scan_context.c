@@ -181,10 +181,12 @@ void wo_open_each_line_before(const struct wo_open *open, bool (*visit)(void *co
       wo_scan_note_cap(open->scan, WO_CAP_PATH, 1);
       return;
     }
+    const struct wo_view label = wo__scan_cut_label(open->scan, &raw);
     struct wo_view text = raw;
-    if (line->prefix.length > 0) {
+    if (line->prefix.length > 0 || label.len > 0) {
       const struct wo_view full = wo_clean_line(wo_view_sub(raw, 0, sizeof buf), buf, sizeof buf);
-      const struct wo_prefix prefix = wo_prefix_read(full);
+      struct wo_prefix prefix = wo_prefix_read(full);
+      wo__scan_note_label(open->scan, label, &prefix);
       if (!wo_view_equal(prefix.source, line->prefix.source)) continue;
       text = wo_view_skip(full, prefix.length);
     }

@@ -86,6 +86,18 @@ struct wo_opening {
   size_t found;     /* place of the line that was found last, from 1; 0 for none */
 };
 
+/* Bytes at the start of an input from which a label is learnt that stands before each line. */
+#define WO_SCAN_LABEL_HEAD_BYTES 4096
+
+/* A label of an unknown form that the lines of the log begin with (scan_label.c). */
+struct wo_label {
+  bool is_looked_for; /* in the head */
+  bool has_number;    /* by which several writers are told apart */
+  size_t len;         /* of its form; 0 for none */
+  size_t offered_len; /* of one that the next line must confirm */
+  char form[64], offered[64];
+};
+
 struct wo_scan {
   struct wo_pattern_set *set;
   const struct wo_prefilter *prefilter;
@@ -103,7 +115,6 @@ struct wo_scan {
   bool is_in_long_line; /* that line has been counted */
   bool has_nul;
   bool is_at_end;
-  bool is_mail; /* the input begins with a quoted line: its quotes are the log */
 
   char *clean;      /* cleaned text of the line being read, WO_LIMIT_LINE_BYTES */
   uint64_t *owners; /* pattern bits of the line being read */
@@ -134,6 +145,7 @@ struct wo_scan {
   size_t line_start;                /* in buf: the line being read, for lines before it */
   struct wo_stamp_memo stamp_memo;
   struct wo_opening opening;
+  struct wo_label label;
   struct wo_scan_summary told; /* caps and patterns that were given up, so far */
   size_t limit_hits;           /* of the patterns, when the scanner last looked */
 };
@@ -235,6 +247,24 @@ static inline void wo__scan_watch_for_opening(struct wo_scan *scan) {
 /* How much the line shows that the program lived on after a failure at that time: WO_SCAN_LIFE_SURE, less, or 0. */
 #define WO_SCAN_LIFE_SURE 2
 int wo__scan_life(const struct wo_line *line, struct wo_stamp since);
+
+/* Learns the label from the bytes of the head. */
+void wo__scan_learn_label(struct wo_scan *scan, struct wo_view head);
+
+/* The line after the one for which a label was offered: it must show that the label is one. */
+void wo__scan_confirm_label(struct wo_scan *scan, struct wo_view raw);
+
+struct wo_view wo__scan_cut_known_label(const struct wo_label *label, struct wo_view *raw);
+
+/* Takes the label that was learnt off a line, and gives it; empty without one. */
+static inline struct wo_view wo__scan_cut_label(const struct wo_scan *scan, struct wo_view *raw) {
+  return scan->label.len > 0 ? wo__scan_cut_known_label(&scan->label, raw) : (struct wo_view){0};
+}
+
+/* A label with a number in it is that of a writer, if the line names none. */
+static inline void wo__scan_note_label(const struct wo_scan *scan, struct wo_view label, struct wo_prefix *prefix) {
+  if (label.len > 0 && scan->label.has_number && prefix->source.len == 0) prefix->source = label;
+}
 
 /* The reader that watches for progress after a failure. */
 extern const struct wo_format wo__format_aftermath;

@@ -167,7 +167,7 @@ void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece
   const struct wo_view raw = {scan->buf + start, end - start};
   if (!scan->has_nul && raw.len > 0 && memchr(raw.ptr, '\0', raw.len)) scan->has_nul = true;
   struct wo_line line;
-  if (scan->line_number == 1) scan->is_mail = wo_view_starts(raw, "> ") && !wo_view_starts(raw, ">  ");
+  if (scan->label.offered_len > 0) wo__scan_confirm_label(scan, raw);
   scan->line_start = start;
   const size_t own_end = is_piece ? find_own_end(scan, raw) : SIZE_MAX;
   wo_scan_make_line(scan, raw, scan->line_number, scan->buf_offset + start, &line);

@@ -8,22 +8,15 @@
 /* Bytes of a long line that an event keeps before its match. */
 #define LEAD_BYTES 512
 
-/* Takes the marks of quotes off a log that was pasted from a mail. */
-static void skip_quote(const struct wo_scan *scan, struct wo_line *line) {
-  const struct wo_view mark = WO_VIEW("> ");
-  if (!scan->is_mail || !wo_view_starts(line->full, "> ")) return;
-  line->prefix = wo_prefix_read(wo_view_skip(line->full, mark.len));
-  line->prefix.length += mark.len;
-}
-
 void wo_scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line) {
   line->raw = raw;
+  const struct wo_view label = wo__scan_cut_label(scan, &raw);
   line->full = wo_clean_line(raw, scan->clean, WO_LIMIT_LINE_BYTES);
   line->prefix = wo_prefix_read(line->full);
-  skip_quote(scan, line);
+  wo__scan_note_label(scan, label, &line->prefix);
   line->text = wo_view_skip(line->full, line->prefix.length);
   line->number = number;
-  line->offset = offset;
+  line->offset = offset + label.len;
   line->own_end = SIZE_MAX;
   if (line->prefix.host.len == 0) line->prefix.host = scan->options.host;
   if (line->prefix.rank != WO_RANK_UNKNOWN) return;

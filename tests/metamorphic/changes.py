@@ -136,9 +136,18 @@ KeyError: 'learning_rat'
 srun: error: cn0123: task 0: Exited with exit code 1""".split("\n")
 
 
+FRAME = re.compile(r"^\W*File \"|^\s+\^+\s*$|^\s+return ")
+
+
+def has_opening(lines):
+    """Where the log begins inside of a traceback, or says one thing again and again, nothing shows another start."""
+    told = [re.sub(r"\d", "", line) for line in lines if len(re.sub(r"[^A-Za-z]", "", line)) >= 12]
+    return not any(FRAME.search(line) for line in lines[:2]) and sum(told.count(line) == 1 for line in told) >= 2
+
+
 def after_run(lines, root, end):
     """Only where enough stands before the failure: by what is said again, another start is known."""
-    if root is not None and root > 6:
+    if root is not None and root > 6 and has_opening(lines[:min(root - 2, RUN_LINES)]):
         yield Variant(lines[:min(root - 2, RUN_LINES)] + end + lines, SAME)
 
 
@@ -276,26 +285,26 @@ CHANGES = [
     Change(carriage_returns, 0, ANY),
     Change(trailing_blanks, 0, ANY),
     Change(colours, 2, ANY),
-    Change(indent, 3, ANY),
-    Change(quote, 3, ANY),
-    Change(blank_lines, 3, ANY),
+    Change(indent, 2, ANY),
+    Change(quote, 2, ANY),
+    Change(blank_lines, 2, ANY),
     Change(wrap, 8, ANY),
-    Change(srun_label, 3, ANY),
-    Change(rank_label, 3, ANY),
-    Change(pod_name, 5, ANY),
-    Change(compose_name, 5, ANY),
-    Change(container_time, 3, ANY),
-    Change(no_header, 5, FAILED),
+    Change(srun_label, 2, ANY),
+    Change(rank_label, 2, ANY),
+    Change(pod_name, 2, ANY),
+    Change(compose_name, 2, ANY),
+    Change(container_time, 2, ANY),
+    Change(no_header, 2, FAILED),
     Change(other_user, 0, ANY),
-    Change(earlier_limit, 5, FAILED),
-    Change(earlier_error, 5, FAILED),
-    Change(caught_before, 3, ANY),
+    Change(earlier_limit, 2, FAILED),
+    Change(earlier_error, 2, FAILED),
+    Change(caught_before, 1, ANY),
     Change(second_rank, 3, FAILED),
-    Change(launcher_tail, 3, FAILED),
+    Change(launcher_tail, 2, FAILED),
     Change(lives_on, 5, GPU),
-    Change(scale_sizes, 5, GPU),
-    Change(newer_wording, 3, GPU),
-    Change(older_wording, 8, GPU),
-    Change(cut_head, 2, FAILED),
-    Change(cut_tail, 5, FAILED),
+    Change(scale_sizes, 2, GPU),
+    Change(newer_wording, 2, GPU),
+    Change(older_wording, 2, GPU),
+    Change(cut_head, 1, FAILED),
+    Change(cut_tail, 1, FAILED),
 ]

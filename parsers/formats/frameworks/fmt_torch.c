@@ -14,6 +14,7 @@ struct torch {
   size_t start, length;
   char before[256];
   int raw_gpu; /* one more than the card that a raw byte names; 0 when none does */
+  bool is_after_blank;
 };
 
 /* Lines that one message may take. The widest seen, at 40 columns, takes 14. */
@@ -332,10 +333,28 @@ static bool is_foreign(const struct wo_open *open, struct wo_view text) {
   return find_message(text, 0, &kind) != WO_NOT_FOUND || wo__joined_is_foreign(open, text);
 }
 
-/* A line without a label that a console broke off may belong to any open message: none takes it. */
+/* Whether a line goes on with the figures of a message. */
+static bool has_figures(struct wo_view text) {
+  static const char *const words[] = {"total capac",       "already allocated", "allocated by PyTorch",
+                                      "reserved in total", "cached)",           "non-PyTorch memory"};
+  return WO_VIEW_ANY(text, wo_view_has, words);
+}
+
+/* Whether the message breaks off before its figures: inside of a sentence or of the brackets that hold them. */
+static bool is_broken(struct wo_view message) {
+  const struct wo_view said = wo_view_trim(message);
+  return !wo_view_has(said, "allocated by PyTorch") && !wo_view_ends(said, ".") && !wo_view_ends(said, ")");
+}
+
+/* A line without a label that a console broke off may belong to any open message: none takes it. Some copies have an empty line
+ * after each. */
 static enum wo_more feed_torch(struct wo_open *open) {
   struct torch *const own = open->state;
   const struct wo_view text = wo_prefix_unbox(open->line->text);
+  const bool is_after_blank = own->is_after_blank;
+  own->is_after_blank = text.len == 0;
+  if (text.len == 0 && !is_after_blank && is_broken(wo_open_message(open))) return WO_MORE_YES;
+  if (is_after_blank && !has_figures(text)) return WO_MORE_NO_UNREAD;
   if (open->lines > MESSAGE_LINES || is_foreign(open, text)) return WO_MORE_NO_UNREAD;
   if (open->line->prefix.source.len == 0 && wo_open_is_one_of_several(open)) return WO_MORE_YES;
   wo_open_append(open, text);

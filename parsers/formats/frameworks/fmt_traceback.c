@@ -24,11 +24,14 @@ struct traceback {
   int64_t frame_indent; /* -1: none yet */
   uint64_t frames;
   int strays;
+  int launcher_lines; /* after the last frame */
   enum last last;
   bool has_header;
   bool is_chained;
   bool is_contained;                  /* nothing depends on it: the program went on */
   bool is_caught;                     /* by a server, which goes on with the next request */
+  bool is_recorded;                   /* caught, and told as no error in the record above */
+  char record[NAME_BYTES];            /* the log record right above, if its logger calls it no error; "" for none */
   int message_lines;                  /* after the exception, while its message is missing or goes on */
   char lead[NAME_BYTES];              /* a message that ends in a colon: the next line says what it is about */
   size_t frame_width;                 /* bytes of the newest frame's line */
@@ -46,6 +49,9 @@ struct traceback {
 
 /* Lines of other text that may be between two frames before the reader gives up (ranks without prefixes writing at once). */
 #define STRAY_LINES 6
+
+/* Lines of srun below a traceback whose exception was lost: of the task, and of the step. */
+#define LAUNCHER_LINES 3
 
 /* Lines after an exception's name in which its message may begin. */
 #define MESSAGE_LINES 4
@@ -158,7 +164,7 @@ static void take_frame(struct wo_open *open, struct wo_view text, const struct w
   const bool is_kept = owner > WO_TRACEBACK_LIBRARY && (owner > own->user_owner || (owner == own->user_owner && is_inner));
   own->frame_indent = indent_of(text);
   own->frames++;
-  own->strays = 0;
+  own->strays = own->launcher_lines = 0;
   own->last = is_kept ? LAST_FRAME_USER : LAST_FRAME_PACKAGE;
   own->is_contained = own->is_contained || is_logging(frame);
   own->is_caught = own->is_caught || is_serving(frame);
@@ -188,12 +194,37 @@ static bool is_of_request(struct wo_view line) {
   return WO_VIEW_ANY(line, wo_view_has, sentences);
 }
 
+/* Whether the logger calls what the record holds no error: the program chose another way and goes on. */
+static bool is_mild(enum wo_severity severity) {
+  return severity != WO_SEVERITY_NONE && severity < WO_SEVERITY_ERROR;
+}
+
+/* Whether the traceback begins in the module that was started: a handler sees the frames below itself only. */
+static bool is_from_start(const struct wo_open *open) {
+  const struct wo_view frames = wo_open_message(open);
+  const size_t end = wo_view_find_char(frames, ';', 1);
+  return wo_view_has(wo_view_sub(frames, 0, end == WO_NOT_FOUND ? frames.len : end), "|<module>|");
+}
+
+/* Whether the record above the traceback tells of its exception, which was caught then: it has its name or its words. Any other
+ * record, also one that tells of another exception, may stand above that of which a program dies. */
+static bool is_of_record(const struct wo_open *open, struct wo_view name, struct wo_view message) {
+  enum { TELLING_BYTES = 12, COMPARED_BYTES = 40 };
+  const struct traceback *const own = open->state;
+  const struct wo_view record = wo_view_of(own->record);
+  const struct wo_view start = wo_view_sub(message, 0, COMPARED_BYTES);
+  if (record.len == 0 || is_from_start(open)) return false;
+  if (start.len >= TELLING_BYTES) return wo_view_find(record, start, 0) != WO_NOT_FOUND;
+  return name.len > 0 && wo_view_find(record, name, 0) != WO_NOT_FOUND;
+}
+
 /* Python prints one of two sentences and an empty line between tracebacks that belong together. */
 static void note_what_went_before(struct wo_open *open) {
   struct traceback *const own = open->state;
   char buf[3][512];
   struct wo_view before[3];
-  const size_t count = wo_open_lines_before(open, 3, before, buf[0], sizeof buf[0]);
+  enum wo_severity severity = WO_SEVERITY_NONE; /* of the nearest line */
+  const size_t count = wo_open_severe_lines_before(open, 3, before, buf[0], sizeof buf[0], &severity);
   for (size_t i = 0; i < count; i++) {
     if (wo_view_has(before[i], "During handling of the above exception") ||
         wo_view_has(before[i], "direct cause of the following")) {
@@ -202,6 +233,7 @@ static void note_what_went_before(struct wo_open *open) {
   }
   if (count > 0 && is_containing(before[0])) own->is_contained = true;
   if (count > 0 && is_of_request(before[0])) own->is_caught = true;
+  if (count > 0 && is_mild(severity)) wo_view_copy(before[0], own->record, sizeof own->record);
 }
 
 /* The forms in which the header is written: alone, behind the exception's class (notebooks), in the frame of a box (rich). */
@@ -302,7 +334,8 @@ static void add_fields(const struct wo_open *open, struct wo_event *event) {
   }
   if (open->message_len > 0) wo_event_set_text(open->store, event, WO_FIELD_FRAMES, wo_open_message(open));
   if (own->is_chained) wo_event_set_exact(open->store, event, WO_FIELD_IS_CHAINED, 1);
-  if (own->is_caught) wo_event_set_exact(open->store, event, WO_FIELD_IS_CAUGHT, 1);
+  if (own->is_caught || own->is_recorded)
+    wo_event_set_exact(open->store, event, WO_FIELD_IS_CAUGHT, own->is_recorded ? WO_CAUGHT_RECORDED : 1);
   event->severity = open->first.prefix.severity;
 }
 
@@ -364,6 +397,12 @@ static enum wo_more begin_joined(struct wo_open *open) {
 
 /* ---- Tracebacks of several lines ---- */
 
+/* A header stands at the front of a line: what is before it is the label of a collector of logs, if the frames have it too. */
+static void offer_label(const struct wo_open *open) {
+  const struct wo_view full = open->line->full;
+  wo_scan_offer_label(open->scan, wo_view_sub(full, 0, wo_view_find(full, WO_VIEW("Traceback (most recent call last)"), 0)));
+}
+
 /* A frame without a header is the rest of a traceback whose first lines were lost, by `tail` or by a pipe that filled up. */
 static enum wo_more begin_traceback(struct wo_open *open, const struct wo_match *match) {
   struct traceback *const own = open->state;
@@ -380,13 +419,9 @@ static enum wo_more begin_traceback(struct wo_open *open, const struct wo_match 
   wo_view_copy(open->line->text, own->first, sizeof own->first);
   const bool is_plain = is_frame || own->style == STYLE_DEBUGGER || wo_view_starts(open->line->text, "Traceback");
   if (!is_plain) own->style = style_of(open->line->text);
+  if (!is_plain && own->style == STYLE_PYTHON) offer_label(open);
   if (is_frame) take_frame(open, open->line->text, &frame);
   return WO_MORE_YES;
-}
-
-/* Whether the logger calls what the record holds no error: the program chose another way and goes on. */
-static bool is_mild(enum wo_severity severity) {
-  return severity != WO_SEVERITY_NONE && severity < WO_SEVERITY_ERROR;
 }
 
 /* The event is at the exception's line, where other patterns find the memory failure that it reports; that line connects the
@@ -398,6 +433,7 @@ static enum wo_more add_traceback(struct wo_open *open, size_t class_len) {
   struct wo_event *const event = wo_open_add(open, WO_KIND_TRACEBACK, open->line->text);
   if (!event) return WO_MORE_NO;
   if (own->is_contained || is_mild(open->first.prefix.severity)) event->is_quoted = true;
+  own->is_recorded = is_of_record(open, wo_view_sub(text, 0, class_len), message);
   if (class_len > 0) wo_event_set_text(open->store, event, WO_FIELD_EXCEPTION, wo_view_sub(text, 0, class_len));
   add_fields(open, event);
   open->event = event->id;
@@ -467,11 +503,18 @@ static void add_inverted(struct wo_open *open) {
   if (event && own->frames > 0) add_fields(open, event);
 }
 
+/* Whether srun tells of the end of the process, in no more than a few lines: nothing of the traceback follows then, unless others
+ * write as well. */
+static bool is_of_launcher(struct traceback *own, struct wo_view text) {
+  static const char *const starts[] = {"srun: ", "slurmstepd: "};
+  return WO_VIEW_ANY(text, wo_view_starts, starts) && ++own->launcher_lines <= LAUNCHER_LINES;
+}
+
 /* A line that is neither frame nor code: the exception, when its indentation is that of the traceback. */
 static enum wo_more take_other(struct wo_open *open, struct wo_view text) {
   struct traceback *const own = open->state;
   const bool is_outside = indent_of(open->line->text) < own->frame_indent || own->frame_indent <= 0;
-  if (wo_view_trim(text).len == 0 || !is_outside) return WO_MORE_YES;
+  if (wo_view_trim(text).len == 0 || !is_outside || is_of_launcher(own, text)) return WO_MORE_YES;
   const size_t class_len = wo_exception_class(wo_view_trim(text));
   if (own->frames > 0 && (class_len > 0 || is_message_alone(wo_view_trim(text)))) return add_traceback(open, class_len);
   if (own->style == STYLE_DEBUGGER && own->frames > 0) {
