@@ -14,8 +14,9 @@
 #define IDLE_RESIDUE 0.02
 #define IDLE_RESIDUE_LEAST (0.1 * WO_GIB)
 
-/* Idle memory decides when it could serve another request as large, or leaves this share of the need after the first one; or when
- * it serves the request alone, and is no small share of the need. */
+/* Idle memory would have helped when it could serve another request as large, or leaves this share of the need after the first
+ * one; or when it serves the request alone, and is no small share of the need. Below that share it does not decide: every pool
+ * keeps so much, and a job whose tensors fill the card would soon stand there again. */
 #define IDLE_ALLOWANCE 0.10
 #define IDLE_SHARE 0.08
 
@@ -109,10 +110,14 @@ static struct wo_interval wanted_after(const struct wo_division *division, enum 
   return share.mid < request.mid ? share : request;
 }
 
+/* Whether more lies idle than every pool keeps. */
+static bool is_idle_unusual(const struct wo_division *division) {
+  return division->need.is_known && middle(division, WO_HOLDER_IDLE) >= IDLE_SHARE * division->need.value.mid;
+}
+
 /* Whether idle memory serves the request without any help of free memory, and is no small share of the need. */
 static bool is_idle_large(const struct wo_division *division) {
-  const double idle = middle(division, WO_HOLDER_IDLE);
-  return usable(division, WO_HOLDER_IDLE).lo >= division->request.value.hi && idle >= IDLE_SHARE * division->need.value.mid;
+  return usable(division, WO_HOLDER_IDLE).lo >= division->request.value.hi && is_idle_unusual(division);
 }
 
 /* Whether the request would have been served if the part had been free, and what would then be left. */
@@ -136,6 +141,7 @@ static struct wo_view find_dominant(const struct wo_division *division) {
   int best = -1;
   for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
     if (division->would_fit[candidates[i]] != WO_TRUE) continue;
+    if (candidates[i] == WO_HOLDER_IDLE && !is_idle_unusual(division)) continue;
     if (best < 0 || middle(division, candidates[i]) > middle(division, (enum wo_holder)best)) best = (int)candidates[i];
   }
   if (best >= 0) return wo_view_of(wo_holder_name((enum wo_holder)best));

@@ -347,11 +347,69 @@ static void test_one_crossing(void **state) {
        "in use. Of the allocated memory 22.72 GiB is allocated by PyTorch, and 60.00 MiB is reserved by PyTorch but "            \
        "unallocated.\n"
 
+#define IN_FORWARD                                                                                                               \
+  TRACEBACK FRAME("/home/mira/work/train.py", "<module>", "out = model(batch)")                                                  \
+      FRAME(TORCH "nn/modules/module.py", "_call_impl", "return forward_call(*args, **kwargs)")
+#define ON_WINDOWS                                                                                                               \
+  TRACEBACK FRAME("C:\\Users\\mira\\work\\train.py", "<module>", "out = model(batch)")                                           \
+      FRAME("C:\\Python\\Lib\\site-packages\\torch\\nn\\modules\\module.py", "_call_impl", "return forward_call(*args, **kwargs)")
+#define REFUSED(request, card, free, process, cap, tensors, idle)                                                                \
+  "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate " request ". GPU 0 has a total capacity of " card " of which "  \
+  free " is free. Including non-PyTorch memory, this process has " process " memory in use. " cap "Of the allocated memory "     \
+  tensors " is allocated by PyTorch, and " idle " is reserved by PyTorch but unallocated.\n"
+#define USUAL_IDLE REFUSED("96.00 MiB", "31.73 GiB", "40.00 MiB", "31.69 GiB", "", "29.60 GiB", "1.45 GiB")
+#define XLA(parameters, temporary)                                                                                               \
+  "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes.\n"         \
+  "BufferAssignment OOM Debugging.\nBufferAssignment stats:\n             parameter allocation:    " parameters "\n"             \
+  "        maybe_live_out allocation:    " parameters "\n     preallocated temp allocation:    " temporary "\n"                  \
+  "                 total allocation:   20.00GiB\n"
+#define TF_POOL(limit, used)                                                                                                     \
+  "2021-07-08 09:10:11.120000: I tensorflow/core/common_runtime/bfc_allocator.cc:647] Stats: \nLimit:   " limit                  \
+  "\nInUse:   " used "\nMaxInUse:   " used "\nNumAllocs:   4711\nMaxAllocSize:   33554432\n\n"
+#define TF_TENSOR(shape, node)                                                                                                   \
+  "ResourceExhaustedError: OOM when allocating tensor with shape[" shape                                                         \
+  "] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc\n\t [[{{node " node "}}]]\n"
+
 static const struct {
   const char *log;
   const char *families;
   enum wo_confidence most;
 } told[] = {
+    /* idle memory that every pool keeps: the batch, while nothing shows that its like fitted */
+    {"  0%|          | 2/5120 [00:09<6:24:11,  4.50s/it]\n" IN_FORWARD USUAL_IDLE, "oversized_batch", LIKELY},
+    {IN_FORWARD USUAL_IDLE, "fragmentation", POSSIBLE},
+    {"Epoch 7: loss 0.231\n" IN_FORWARD USUAL_IDLE, "fragmentation", POSSIBLE},
+    /* thousands of steps with the same batch went well */
+    {" 40%|####      | 16200/40000 [3:50:05<5:30:27,  1.21it/s]\n" IN_FORWARD REFUSED(
+         "60.00 MiB", "31.73 GiB", "12.00 MiB", "31.71 GiB", "", "30.90 GiB", "90.00 MiB"),
+     "leak_growth", LIKELY},
+    {"  0%|          | 2/40000 [00:05<5:30:27,  1.21it/s]\n" IN_FORWARD REFUSED(
+         "60.00 MiB", "31.73 GiB", "12.00 MiB", "31.71 GiB", "", "30.90 GiB", "90.00 MiB"),
+     "oversized_batch", LIKELY},
+    /* a cap decides where the job would have fitted without it */
+    {IN_FORWARD REFUSED("600.00 MiB", "47.40 GiB", "1.40 GiB", "46.00 GiB", "45.03 GiB allowed; ", "44.60 GiB", "30.00 MiB"),
+     "oversized_batch", LIKELY},
+    {IN_FORWARD REFUSED("600.00 MiB", "47.40 GiB", "23.40 GiB", "24.00 GiB", "23.70 GiB allowed; ", "23.20 GiB", "30.00 MiB"),
+     "unclear", LIKELY},
+    /* more than the card: Windows moves it to the host, elsewhere nobody knows */
+    {ON_WINDOWS "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.10 GiB. GPU 0 has a total capacity of 11.99 GiB "
+                "of which 0 bytes is free. Of the allocated memory 19.20 GiB is allocated by PyTorch, and 70.00 MiB is reserved "
+                "by PyTorch but unallocated.\n",
+     "oversized_batch", LIKELY},
+    {IN_FORWARD "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.10 GiB. GPU 0 has a total capacity of 11.99 GiB "
+                "of which 0 bytes is free. Of the allocated memory 19.20 GiB is allocated by PyTorch, and 70.00 MiB is reserved "
+                "by PyTorch but unallocated.\n",
+     "unclear", LIKELY},
+    /* what an XLA program is handed, and what it makes */
+    {XLA("8.10GiB", "8.00GiB"), "model_too_large", POSSIBLE},
+    {XLA("0.40GiB", "19.20GiB"), "sequence_length", POSSIBLE},
+    {XLA("4.00GiB", "15.00GiB"), "unclear", POSSIBLE},
+    /* the pool of TensorFlow: the shape of the tensor, where the pool is that of a whole card */
+    {TF_POOL("15784227328", "9120005888") TF_TENSOR("96,512,12001", "loss/Pad"), "oversized_batch", LIKELY},
+    {TF_POOL("151101312", "151101312") TF_TENSOR("64,512", "dense/MatMul"), "other_process", LIKELY},
+    {TF_TENSOR("1200000,16", "tower/table/Adagrad/Initializer/Const"), "unclear", POSSIBLE},
+    /* tests beside each other */
+    {"[gw5] linux -- Python 3.10.4 /opt/conda/bin/python\n" BARE, "other_process", POSSIBLE},
     /* the first use of the card, a step, and nothing at all */
     {TO_CARD BARE, "other_process", LIKELY},
     {IN_BACKWARD BARE, "oversized_batch unclear", POSSIBLE},
