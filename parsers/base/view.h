@@ -95,6 +95,10 @@ struct wo_view wo_view_cut(struct wo_view *rest, char separator);
 /* Cuts the next word off *rest: up to a blank, without the blanks before it. Empty at the end. */
 struct wo_view wo_view_word(struct wo_view *rest);
 
+/* Whether one of the words is one that a name is made of, without regard to case: "train" of "run_train.py", "trainOneEpoch" and
+ * "GPUTrain", not of "constraint". */
+bool wo_view_has_word(struct wo_view name, const struct wo_view *words, size_t count);
+
 /* Copies as much of view as fits into buf (cap > 0), with a NUL after it. */
 void wo_view_copy(struct wo_view view, char *buf, size_t cap);
 

@@ -4,32 +4,25 @@
 #include <string.h>
 
 #include "parsers/base/clean.h"
+#include "parsers/base/pairs.h"
 
-static size_t hash_pair(const char *at) {
-  return ((unsigned char)at[0] * 7u + (unsigned char)at[1]) % WO_PAIR_HASHES;
-}
-
-static struct wo_byte_pairs pairs_of(struct wo_view text) {
-  struct wo_byte_pairs pairs = {{false}};
-  for (size_t i = 0; i + 1 < text.len; i++) pairs.is_there[hash_pair(text.ptr + i)] = true;
-  return pairs;
-}
-
-/* False only when the literal cannot be in the text: its first or its last two bytes are not in it. */
-static bool may_hold(const struct wo_byte_pairs *pairs, struct wo_view literal) {
-  if (literal.len < 2) return true;
-  return pairs->is_there[hash_pair(literal.ptr)] && pairs->is_there[hash_pair(literal.ptr + literal.len - 2)];
+static void note_pairs(struct wo_candidate *candidate) {
+  wo_pairs_add(candidate->has_pair, WO_CANDIDATE_PAIRS, candidate->raw);
 }
 
 struct wo_candidate wo__candidate_of(const struct wo_line *line) {
-  return (struct wo_candidate){.raw = line->raw, .line = line, .pairs = pairs_of(line->raw)};
+  struct wo_candidate candidate = {.raw = line->raw, .line = line};
+  note_pairs(&candidate);
+  return candidate;
 }
 
 /* The end of a line. Cleaning repairs a cut in the middle of a character. */
 struct wo_candidate wo__candidate_at(struct wo_view raw, uint64_t number, uint64_t offset) {
   const size_t skip = raw.len > WO_SCAN_AROUND_BYTES ? raw.len - WO_SCAN_AROUND_BYTES : 0;
   const struct wo_view end = wo_view_skip(raw, skip);
-  return (struct wo_candidate){.raw = end, .number = number, .offset = offset + skip, .pairs = pairs_of(end)};
+  struct wo_candidate candidate = {.raw = end, .number = number, .offset = offset + skip};
+  note_pairs(&candidate);
+  return candidate;
 }
 
 const struct wo_line *wo__candidate_line(struct wo_scan *scan, struct wo_candidate *candidate) {
@@ -43,7 +36,8 @@ const struct wo_line *wo__candidate_line(struct wo_scan *scan, struct wo_candida
 bool wo__candidate_has_literal(const struct wo_pattern *pattern, const struct wo_candidate *candidate) {
   for (size_t i = 0; i < pattern->literal_count; i++) {
     const struct wo_view literal = pattern->literals[i];
-    if (may_hold(&candidate->pairs, literal) && wo_view_find(candidate->raw, literal, 0) != WO_NOT_FOUND) return true;
+    if (!wo_pairs_may_hold(candidate->has_pair, WO_CANDIDATE_PAIRS, literal)) continue;
+    if (wo_view_find(candidate->raw, literal, 0) != WO_NOT_FOUND) return true;
   }
   return pattern->literal_count == 0;
 }

@@ -5,11 +5,8 @@
 
 #include "parsers/scan/scan_internal.h"
 
-/* Which pairs of bytes are in a text, by their hash: most literals are ruled out by one of theirs. */
-enum { WO_PAIR_HASHES = 512 };
-struct wo_byte_pairs {
-  bool is_there[WO_PAIR_HASHES];
-};
+/* Size of the table of a line's pairs (parsers/base/pairs.h). */
+enum { WO_CANDIDATE_PAIRS = 512 };
 
 /* A line. It is cleaned when a literal is in it: most hold none. */
 struct wo_candidate {
@@ -18,7 +15,7 @@ struct wo_candidate {
   uint64_t offset;
   const struct wo_line *line; /* NULL: not made yet */
   struct wo_line made;
-  struct wo_byte_pairs pairs;
+  bool has_pair[WO_CANDIDATE_PAIRS];
 };
 
 /* The candidate of a line that was read for other reasons, and of one that was not: of this the end is looked at. */
