@@ -12,6 +12,9 @@
 #define WO__TRACEBACK_NEXT 16
 #define WO__TRACEBACK_EMPTY_LINES 60
 
+/* A message of recovery ("skipping batch") within this number of lines belongs to the failure before it. */
+#define WO__RECOVERY_LINES 60
+
 /* How strongly an event claims to be the cause of the job's end; the higher claim wins, then the earlier event. */
 enum wo__claim {
   WO__CLAIM_NONE,
@@ -40,6 +43,9 @@ bool wo__is_consequence(const struct wo_event *event);
 
 /* Whether a consequence is only what launchers and drivers do after any end. */
 bool wo__is_reaction(const struct wo_event *event);
+
+/* Whether a task was ended by the signals that srun and the kernel send, not by a fault of its own. */
+bool wo__is_ended_by_others(const struct wo_event *task);
 
 /* The outcome of a job in whose log a consequence is all that there is. */
 enum wo_outcome wo__outcome_of_consequence(const struct wo_event *event);
@@ -104,8 +110,8 @@ enum wo_outcome wo__unknown_outcome(const struct wo_job *job, const bool *is_ope
 /* Ignores (is_quoted) the events of prose if another input reports a failure itself. */
 void wo__set_prose_aside(struct wo_job *job);
 
-/* Ignores (is_quoted) the tracebacks of a chain whose last exception is ignored, and marks those of a chain whose last one a server
- * caught (is_caught). */
+/* Ignores (is_quoted) the tracebacks of a chain whose last exception is ignored, and marks those of a chain whose last one a
+ * server caught (is_caught). */
 void wo__set_caught_chains_aside(struct wo_job *job);
 
 /* Whether the traceback of an event shows that nothing caught the exception: the process ended with it. */
@@ -127,7 +133,8 @@ bool wo__is_wrapper(struct wo_job *job, const struct wo_event *event);
 /* Ignores (is_quoted) exceptions without a traceback that another pattern knows. */
 void wo__set_explained_aside(struct wo_job *job);
 
-/* Fills the phase of the story (NULL: no failure). If only a repeat of the failure has a traceback, it becomes that of the story. */
+/* Fills the phase of the story (NULL: no failure). If only a repeat of the failure has a traceback, it becomes that of the story.
+ */
 void wo__read_phase(struct wo_job *job, const struct wo_event *failure);
 
 /* Fills step, unit and phase of the story from the lines before the failure (NULL: no failure). */

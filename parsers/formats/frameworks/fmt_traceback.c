@@ -386,7 +386,7 @@ static enum wo_more begin_traceback(struct wo_open *open, const struct wo_match 
 
 /* Whether the logger calls what the record holds no error: the program chose another way and goes on. */
 static bool is_mild(enum wo_severity severity) {
-  return severity != WO_SEVERITY_NONE && severity < WO_SEVERITY_ERROR;
+  return wo_severity_is_below(severity, WO_SEVERITY_ERROR);
 }
 
 /* The event is at the exception's line, where other patterns find the memory failure that it reports; that line connects the
