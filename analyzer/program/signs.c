@@ -46,24 +46,15 @@ static void add_name(struct wo_signs_seen *seen, struct wo_view name, wo_event_i
   add(seen->names, &seen->name_count, WO_SIGNS_NAMES, name, event);
 }
 
-/* Whether a shortened path is of a package: its functions say what the package does, not what the program does with it. */
-static bool is_of_package(struct wo_view path) {
-  static const char *const roots[] = {
-      "torch/",     "vllm/",    "sglang/",     "transformers/", "deepspeed/", "accelerate/", "diffusers/",
-      "lightning/", "keras/",   "tensorflow/", "jax/",          "xformers/",  "ray/",        "peft/",
-      "numpy/",     "asyncio/", "concurrent/", "uvicorn/",      "<",          "importlib/",  "multiprocessing/"};
-  return WO_VIEW_ANY(path, wo_view_starts, roots) || wo_view_has(path, "-packages/");
-}
-
-/* Frames at the top level of a file name a script, the others of the user's code a function: "path|function|code;". Files of
- * functions say nothing: a model is often defined in modeling_finetune.py. */
+/* Frames at the top level of a file name a script, others a function, of the user or of a package: "path|function|code;". Files
+ * of functions say nothing: a model is often defined in modeling_finetune.py. */
 static void add_frame_names(struct wo_signs_seen *seen, struct wo_view frames, wo_event_id event) {
   while (frames.len > 0) {
     struct wo_view frame = wo_view_cut(&frames, ';');
     const struct wo_view path = wo_view_cut(&frame, '|');
     const struct wo_view function = wo_view_cut(&frame, '|');
-    if (is_of_package(path)) continue;
-    add_name(seen, wo_view_is(function, "<module>") ? base_name(path) : function, event);
+    const bool is_of_file = !wo_view_starts(path, "<");
+    if (is_of_file) add_name(seen, wo_view_is(function, "<module>") ? base_name(path) : function, event);
   }
 }
 
