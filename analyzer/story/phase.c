@@ -29,13 +29,6 @@ static void take(struct found *found, struct found sign) {
   if (sign.phase.len > 0 && sign.reach >= found->reach) *found = sign;
 }
 
-static bool has_any(struct wo_view text, const struct wo_view *needles, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (wo_view_find(text, needles[i], 0) != WO_NOT_FOUND) return true;
-  }
-  return false;
-}
-
 static bool is_any(struct wo_view text, const struct wo_view *names, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (wo_view_equal(text, names[i])) return true;
@@ -106,12 +99,6 @@ static void take_frames(const struct wo_pack *pack, struct wo_view frames, bool 
     frame.is_user = frame.is_user && !is_test_run;
     take(found, sign_of(pack, &frame, is_memory));
   }
-}
-
-struct wo_view wo_story_phase(const struct wo_pack *pack, struct wo_view frames) {
-  struct found found = {.reach = WO_REACH_NONE};
-  take_frames(pack, frames, true, &found);
-  return found.phase;
 }
 
 /* ---- Words ---- */
@@ -198,7 +185,8 @@ static void take_message(const struct wo_pack *pack, const struct wo_event *even
   const struct wo_view kind = wo_view_of(wo_kind_name(event->kind));
   for (size_t i = 0; i < pack->phase_count; i++) {
     const struct wo_phase_hint *const hint = &pack->phases[i];
-    const bool is_told = is_any(kind, hint->kinds, hint->kind_count) || has_any(event->text, hint->said, hint->said_count);
+    const bool is_told =
+        is_any(kind, hint->kinds, hint->kind_count) || wo_view_has_any(event->text, hint->said, hint->said_count);
     if (hint->fact.len == 0 && is_told) take(found, (struct found){hint->phase, reach_of(hint)});
   }
 }

@@ -123,7 +123,7 @@ static bool has_steps_again(const struct walk *walk, const struct wo_event *even
 static bool is_script_again(struct wo_job *job, const struct walk *walk, const struct wo_event *event) {
   const struct wo_event *const death = walk->death;
   if (!walk->is_alone || !death || event->kind != WO_KIND_TRACEBACK || !wo__is_uncaught(job, event)) return false;
-  if (wo_event_number(event, WO_FIELD_IS_CHAINED, 0) > 0 || wo_story_is_echo(event) || wo_story_is_echo(death)) return false;
+  if (wo__is_chained(event) || wo_story_is_echo(event) || wo_story_is_echo(death)) return false;
   if (wo_view_equal(wo_event_text(death, WO_FIELD_EXCEPTION), wo_event_text(event, WO_FIELD_EXCEPTION))) return false;
   return wo_view_equal(wo__script_of(death), wo__script_of(event));
 }

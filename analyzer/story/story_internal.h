@@ -1,5 +1,6 @@
-/* Functions that the files of the story share: claims.c (which events can be the end of the job), choose.c (which of them was
- * first), runs.c (starts of the program), run_ends.c, progress.c, identity.c. No other room includes this. */
+/* Functions that the files of the story share. Which events can be the end of the job: claims.c, consequences.c, tracebacks.c,
+ * unknown.c; which of them were survived: survival.c; which was first: choose.c; starts of the program: runs.c, run_ends.c,
+ * attempts.c; how far it had come: progress.c, phase.c; who it was: identity.c, file_hosts.c. No other room includes this. */
 #ifndef WO_STORY_INTERNAL_H
 #define WO_STORY_INTERNAL_H
 
@@ -50,8 +51,8 @@ bool wo__is_ended_by_others(const struct wo_event *task);
 /* The outcome of a job in whose log a consequence is all that there is. */
 enum wo_outcome wo__outcome_of_consequence(const struct wo_event *event);
 
-/* Marks in is_open the events that the job may have died of; is_open has one entry for each event, all false. Survived memory
- * failures get their role and stay unmarked. WO_E_NOMEM. */
+/* Marks in is_open the events that the job may have died of; is_open has one entry for each event, all false. Failures that
+ * were survived get their role and stay unmarked. WO_E_NOMEM. */
 enum wo_status wo__claims_open(struct wo_job *job, bool *is_open);
 
 /* Takes the mark off failures that the program caught and survived: it says so, its steps went on, it later died of something
@@ -113,6 +114,9 @@ void wo__set_prose_aside(struct wo_job *job);
 /* Ignores (is_quoted) the tracebacks of a chain whose last exception is ignored, and marks those of a chain whose last one a
  * server caught (is_caught). */
 void wo__set_caught_chains_aside(struct wo_job *job);
+
+/* Whether a traceback belongs to the one above it: its exception was raised while that one was handled, or because of it. */
+bool wo__is_chained(const struct wo_event *traceback);
 
 /* Whether the traceback of an event shows that nothing caught the exception: the process ended with it. */
 bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event);

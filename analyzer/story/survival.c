@@ -91,8 +91,7 @@ static bool is_about_memory(const struct wo_event *traceback) {
 static bool fails_otherwise(const struct wo_event *event) {
   if (wo_event_field(event, WO_FIELD_IS_BARE)) return false;
   return event->kind == WO_KIND_TRACEBACK && !is_cut(event) && !wo_story_is_echo(event) &&
-         !wo_event_field(event, WO_FIELD_IS_CAUGHT) && wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 &&
-         !is_about_memory(event);
+         !wo_event_field(event, WO_FIELD_IS_CAUGHT) && !wo__is_chained(event) && !is_about_memory(event);
 }
 
 /* Whether a word of success is about the work of the program. "Done", and the end of a job or a script, are said by shells too,

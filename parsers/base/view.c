@@ -137,6 +137,13 @@ struct wo_view wo_view_word(struct wo_view *rest) {
   return word;
 }
 
+bool wo_view_has_any(struct wo_view view, const struct wo_view *needles, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (wo_view_find(view, needles[i], 0) != WO_NOT_FOUND) return true;
+  }
+  return false;
+}
+
 static bool is_capital(char c) {
   return wo_is_alpha(c) && wo_lower(c) != c;
 }

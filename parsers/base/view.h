@@ -73,6 +73,9 @@ bool wo_view_has(struct wo_view view, const char *needle);
 bool wo_view_has_nocase(struct wo_view view, const char *needle);
 bool wo_view_has_view_nocase(struct wo_view view, struct wo_view needle);
 
+/* Whether one of the needles is anywhere in view. */
+bool wo_view_has_any(struct wo_view view, const struct wo_view *needles, size_t count);
+
 /* Whether `holds` (wo_view_is, wo_view_has, wo_view_starts, ...) is true of one of the words, an array of texts. */
 #define WO_VIEW_ANY(view, holds, words) wo_view_any((view), (holds), (words), sizeof(words) / sizeof(words)[0])
 
