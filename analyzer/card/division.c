@@ -36,8 +36,9 @@ const char *wo_holder_fact(enum wo_holder part) {
   return facts[part];
 }
 
-const char *wo_holder_name(enum wo_holder part) {
-  return facts[part] + sizeof "part." - 1;
+/* The word for a part: its fact without the table's name. */
+static struct wo_view word_of(enum wo_holder part) {
+  return wo_view_of(facts[part] + sizeof "part." - 1);
 }
 
 /* Whether a >= b for all values in both intervals, for none, or it depends. */
@@ -144,12 +145,12 @@ static struct wo_view find_dominant(const struct wo_division *division) {
     if (candidates[i] == WO_HOLDER_IDLE && !is_idle_unusual(division)) continue;
     if (best < 0 || middle(division, candidates[i]) > middle(division, (enum wo_holder)best)) best = (int)candidates[i];
   }
-  if (best >= 0) return wo_view_of(wo_holder_name((enum wo_holder)best));
+  if (best >= 0) return word_of((enum wo_holder)best);
   if (!division->total.is_known || !division->request.is_known) return (struct wo_view){0};
   const double total = division->total.value.mid;
   if (division->request.value.mid >= REQUEST_SHARE * total) return WO_VIEW("request");
   const bool is_full = division->need.is_known && division->need.value.mid >= TENSORS_SHARE * total;
-  return is_full ? wo_view_of(wo_holder_name(WO_HOLDER_TENSORS)) : (struct wo_view){0};
+  return is_full ? word_of(WO_HOLDER_TENSORS) : (struct wo_view){0};
 }
 
 void wo_division_make(const struct wo_card *card, bool is_loading, struct wo_division *ret_division) {

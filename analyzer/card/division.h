@@ -37,8 +37,7 @@ struct wo_division {
 /* Divides the card of one message. While weights are loaded (is_loading), more is still to come than later. */
 void wo_division_make(const struct wo_card *card, bool is_loading, struct wo_division *ret_division);
 
-/* The fact of a part ("part.idle") / the word for it ("idle"). Static. */
+/* The fact of a part ("part.idle"). Static. */
 const char *wo_holder_fact(enum wo_holder part);
-const char *wo_holder_name(enum wo_holder part);
 
 #endif

@@ -3,84 +3,21 @@
 #include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/story.h"
 #include "parsers/base/units.h"
+#include "parsers/event/signal.h"
 
 /* Bytes of an ending's text that rules search. */
 #define TEXT_BYTES 1200
 
-/* Shells and torchrun add this to the number of a signal to make an exit code. */
-#define CODE_BASE 128
-
-/* PBS does so with this one. */
-#define PBS_CODE_BASE 256
-
-struct signal_row {
-  int number;
-  const char *name;
-  const char *printed; /* by strsignal, and so by srun, shells and mpirun */
-};
-
-static const struct signal_row signals[] = {
-    {1, "SIGHUP", "Hangup"},
-    {2, "SIGINT", "Interrupt"},
-    {3, "SIGQUIT", "Quit"},
-    {4, "SIGILL", "Illegal instruction"},
-    {6, "SIGABRT", "Aborted"},
-    {7, "SIGBUS", "Bus error"},
-    {8, "SIGFPE", "Floating point exception"},
-    {9, "SIGKILL", "Killed"},
-    {10, "SIGUSR1", "User defined signal 1"},
-    {11, "SIGSEGV", "Segmentation fault"},
-    {12, "SIGUSR2", "User defined signal 2"},
-    {15, "SIGTERM", "Terminated"},
-};
-
-#define SIGNAL_COUNT (sizeof signals / sizeof signals[0])
-
 /* ---- Signals ---- */
-
-static const char *name_of_number(int number) {
-  for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-    if (signals[i].number == number) return signals[i].name;
-  }
-  return NULL;
-}
-
-/* "Segmentation fault (core dumped)", "SIGTERM", "KILL" or "9". */
-static const char *name_of_text(struct wo_view text) {
-  uint64_t number = 0;
-  struct wo_view digits = text;
-  if (wo_number_u64(&digits, 64, &number) == WO_OK && digits.len == 0) return name_of_number((int)number);
-  for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-    if (wo_view_starts(text, signals[i].printed)) return signals[i].name;
-    if (wo_view_is(text, signals[i].name) || wo_view_is(text, signals[i].name + 3)) return signals[i].name;
-  }
-  return NULL;
-}
-
-/* Launchers print a signal as a negative code, shells as 128 and its number; Windows has numbers of its own. Other codes above
- * 128 come from the program itself. */
-static const char *name_of_code(double code) {
-  static const struct signal_row statuses[] = {{(int)0xC0000005, "SIGSEGV", "access violation"},
-                                               {(int)0xC00000FD, "SIGSEGV", "stack overflow"},
-                                               {(int)0xC0000409, "SIGABRT", "fail fast"},
-                                               {(int)0xC000013A, "SIGINT", "Ctrl-C"},
-                                               {(int)0xC000001D, "SIGILL", "illegal instruction"}};
-  for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
-    if (code == statuses[i].number || code == (double)(uint32_t)statuses[i].number) return statuses[i].name;
-  }
-  if (code < 0 && code > -64) return name_of_number((int)-code);
-  const int base = code > PBS_CODE_BASE ? PBS_CODE_BASE : CODE_BASE;
-  return code > base && code < base + 64 ? name_of_number((int)code - base) : NULL;
-}
 
 /* The signal of an event, or NULL. "Fatal Python error: Bus error" is a crash like a segmentation fault and names its signal. */
 static const char *signal_of(const struct wo_event *event) {
-  const struct wo_view signal = wo_event_text(event, WO_FIELD_SIGNAL);
-  const char *name = signal.len > 0 ? name_of_text(signal) : NULL;
-  if (!name) name = name_of_code(wo_event_number(event, WO_FIELD_EXIT_CODE, 0));
-  if (name || event->kind != WO_KIND_SEGFAULT) return name;
-  name = name_of_text(wo_event_text(event, WO_FIELD_MESSAGE));
-  return name ? name : "SIGSEGV";
+  enum wo_signal signal = wo_signal_of(event);
+  if (signal == WO_SIGNAL_NONE && event->kind == WO_KIND_SEGFAULT) {
+    signal = wo_signal_of_text(wo_event_text(event, WO_FIELD_MESSAGE));
+    if (signal == WO_SIGNAL_NONE) signal = WO_SIGNAL_SEGV;
+  }
+  return wo_signal_name(signal);
 }
 
 /* ---- Earlier failures ---- */

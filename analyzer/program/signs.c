@@ -2,6 +2,7 @@
 #include "analyzer/program/signs.h"
 
 #include "analyzer/story/story.h"
+#include "parsers/base/pairs.h"
 
 /* ---- Gathering ---- */
 
@@ -45,41 +46,16 @@ static void add_name(struct wo_signs_seen *seen, struct wo_view name, wo_event_i
   add(seen->names, &seen->name_count, WO_SIGNS_NAMES, name, event);
 }
 
-/* Whether a shortened path is of a package: its functions say what the package does, not what the program does with it. */
-static bool is_of_package(struct wo_view path) {
-  static const char *const roots[] = {
-      "torch/",     "vllm/",    "sglang/",     "transformers/", "deepspeed/", "accelerate/", "diffusers/",
-      "lightning/", "keras/",   "tensorflow/", "jax/",          "xformers/",  "ray/",        "peft/",
-      "numpy/",     "asyncio/", "concurrent/", "uvicorn/",      "<",          "importlib/",  "multiprocessing/"};
-  return WO_VIEW_ANY(path, wo_view_starts, roots) || wo_view_has(path, "-packages/");
-}
-
-/* Frames at the top level of a file name a script, the others of the user's code a function: "path|function|code;". Files of
- * functions say nothing: a model is often defined in modeling_finetune.py. */
+/* Frames at the top level of a file name a script, others a function, of the user or of a package: "path|function|code;". Files
+ * of functions say nothing: a model is often defined in modeling_finetune.py. */
 static void add_frame_names(struct wo_signs_seen *seen, struct wo_view frames, wo_event_id event) {
   while (frames.len > 0) {
     struct wo_view frame = wo_view_cut(&frames, ';');
     const struct wo_view path = wo_view_cut(&frame, '|');
     const struct wo_view function = wo_view_cut(&frame, '|');
-    if (is_of_package(path)) continue;
-    add_name(seen, wo_view_is(function, "<module>") ? base_name(path) : function, event);
+    const bool is_of_file = !wo_view_starts(path, "<");
+    if (is_of_file) add_name(seen, wo_view_is(function, "<module>") ? base_name(path) : function, event);
   }
-}
-
-static size_t hash_pair(const char *at) {
-  return ((unsigned char)at[0] * 61u + (unsigned char)at[1]) % WO_SIGNS_PAIRS;
-}
-
-static void note_pairs(struct wo_sign_pairs *pairs, struct wo_view text) {
-  for (size_t i = 0; i + 1 < text.len; i++) pairs->is_there[hash_pair(text.ptr + i)] = true;
-}
-
-/* False only when the part cannot be in the text: a pair of its bytes is not. */
-static bool may_hold(const struct wo_sign_pairs *pairs, struct wo_view part) {
-  for (size_t i = 0; i + 1 < part.len; i++) {
-    if (!pairs->is_there[hash_pair(part.ptr + i)]) return false;
-  }
-  return true;
 }
 
 static void add_traceback(struct wo_signs_seen *seen, struct wo_arena *arena, const struct wo_event *event) {
@@ -91,7 +67,7 @@ static void add_traceback(struct wo_signs_seen *seen, struct wo_arena *arena, co
   const struct wo_view frames = with_slashes(arena, wo_event_text(event, WO_FIELD_FRAMES));
   const size_t place = seen->frames_count;
   add(seen->frames, &seen->frames_count, WO_SIGNS_TRACEBACKS, frames, event->id);
-  if (seen->frames_count > place) note_pairs(&seen->pairs[place], frames);
+  if (seen->frames_count > place) wo_pairs_add(seen->has_pair[place], WO_SIGNS_PAIRS, frames);
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
     const struct wo_view file = with_slashes(arena, wo_event_text(event, files[i]));
     add(seen->files, &seen->file_count, sizeof seen->files / sizeof seen->files[0], file, event->id);
@@ -159,26 +135,6 @@ const struct wo_signs_seen *wo_signs_collect(const struct wo_job *job, struct wo
 
 /* ---- Finding ---- */
 
-/* Letters of one word: of "runTrain_v2", "run", "train" and "v". */
-static size_t word_end(struct wo_view name, size_t at) {
-  size_t end = at + 1;
-  while (end < name.len && name.ptr[end] >= 'a' && name.ptr[end] <= 'z') end++;
-  return end;
-}
-
-bool wo_signs_has_word(struct wo_view name, const struct wo_view *words, size_t count) {
-  for (size_t at = 0; at < name.len; at++) {
-    if (!wo_is_alpha(name.ptr[at])) continue;
-    const size_t end = word_end(name, at);
-    const struct wo_view word = wo_view_sub(name, at, end);
-    for (size_t i = 0; i < count; i++) {
-      if (words[i].len == word.len && wo_view_has_view_nocase(word, words[i])) return true;
-    }
-    at = end - 1;
-  }
-  return false;
-}
-
 /* The first of the texts that holds one of the parts. */
 static wo_event_id find_part(const struct wo_sign_text *texts, size_t count, const struct wo_view *parts, size_t part_count) {
   for (size_t i = 0; i < count; i++) {
@@ -193,7 +149,7 @@ static wo_event_id find_part(const struct wo_sign_text *texts, size_t count, con
 static wo_event_id find_frame(const struct wo_signs_seen *seen, const struct wo_sign *sign) {
   for (size_t i = 0; i < seen->frames_count; i++) {
     for (size_t k = 0; k < sign->frame_count; k++) {
-      if (!may_hold(&seen->pairs[i], sign->frames[k])) continue;
+      if (!wo_pairs_may_hold(seen->has_pair[i], WO_SIGNS_PAIRS, sign->frames[k])) continue;
       if (wo_view_find(seen->frames[i].text, sign->frames[k], 0) != WO_NOT_FOUND) return seen->frames[i].event;
     }
   }
@@ -212,7 +168,7 @@ static wo_event_id find_id(const struct wo_sign_text *texts, size_t count, const
 
 static wo_event_id find_script(const struct wo_signs_seen *seen, const struct wo_sign *sign) {
   for (size_t i = 0; sign->script_count > 0 && i < seen->name_count; i++) {
-    if (wo_signs_has_word(seen->names[i].text, sign->scripts, sign->script_count)) return seen->names[i].event;
+    if (wo_view_has_word(seen->names[i].text, sign->scripts, sign->script_count)) return seen->names[i].event;
   }
   return WO_EVENT_NONE;
 }

@@ -13,17 +13,14 @@ struct wo_sign_text {
   wo_event_id event;
 };
 
-/* Which pairs of bytes are in a text, by their hash: most parts that are looked for are ruled out by one of theirs. */
+/* Size of the table of a traceback's pairs of bytes (parsers/base/pairs.h). */
 enum { WO_SIGNS_PAIRS = 4096 };
-struct wo_sign_pairs {
-  bool is_there[WO_SIGNS_PAIRS];
-};
 
 /* What the signs are looked for in. Slashes of paths are '/'. */
 struct wo_signs_seen {
   const struct wo_job *job;
   struct wo_sign_text frames[WO_SIGNS_TRACEBACKS];
-  struct wo_sign_pairs pairs[WO_SIGNS_TRACEBACKS]; /* of the frames */
+  bool has_pair[WO_SIGNS_TRACEBACKS][WO_SIGNS_PAIRS]; /* of the frames */
   size_t frames_count;
   struct wo_sign_text files[2 * WO_SIGNS_TRACEBACKS];
   size_t file_count;
@@ -43,8 +40,5 @@ const struct wo_signs_seen *wo_signs_collect(const struct wo_job *job, struct wo
 
 /* The event that shows the sign, or WO_EVENT_NONE. */
 wo_event_id wo_signs_find(const struct wo_signs_seen *seen, const struct wo_sign *sign);
-
-/* Whether one of the words is a part of a script's or a function's name: "train" of "run_train.py", not of "constraint.py". */
-bool wo_signs_has_word(struct wo_view name, const struct wo_view *words, size_t count);
 
 #endif

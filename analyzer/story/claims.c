@@ -1,6 +1,7 @@
 /* Which events can be the end of the job, and which cannot: those that were survived, that another event explains, or after which
  * the job went on. */
 #include "analyzer/story/story_internal.h"
+#include "parsers/event/signal.h"
 
 /* Lines between the death of a process without a rank and the end of the job, at most, if the job hung in between. */
 #define HANG_LINES 40
@@ -13,16 +14,10 @@ static bool is_interrupt(const struct wo_event *event) {
   return event->kind == WO_KIND_TRACEBACK && wo_view_ends(wo_event_text(event, WO_FIELD_EXCEPTION), "KeyboardInterrupt");
 }
 
-/* Whether a process ended because it used a wrong address, as launchers and Windows tell it. */
+/* Whether a process ended because it used a wrong address. */
 static bool is_wrong_address(const struct wo_event *event) {
-  static const char *const signals[] = {"Segmentation fault", "SIGSEGV", "Bus error", "11"};
-  static const double codes[] = {-11, 139, -7, 135, -1073741819.0, 3221225477.0};
-  if (event->kind != WO_KIND_TASK_EXIT) return false;
-  const double code = wo_event_number(event, WO_FIELD_EXIT_CODE, 0);
-  for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-    if (code == codes[i]) return true;
-  }
-  return WO_VIEW_ANY(wo_event_text(event, WO_FIELD_SIGNAL), wo_view_starts, signals);
+  const enum wo_signal signal = wo_signal_of(event);
+  return event->kind == WO_KIND_TASK_EXIT && (signal == WO_SIGNAL_SEGV || signal == WO_SIGNAL_BUS);
 }
 
 enum wo_outcome wo__outcome_of(const struct wo_event *event) {
@@ -45,9 +40,8 @@ enum wo_outcome wo__outcome_of(const struct wo_event *event) {
 
 /* A SIGKILL without a word about memory, which a cancellation or a time limit explains as well. */
 static bool is_weak_kill(const struct wo_event *event) {
-  const struct wo_view signal = wo_event_text(event, WO_FIELD_SIGNAL);
-  const bool is_sigkill = wo_view_is(signal, "Killed") || wo_view_is(signal, "9");
-  return event->kind == WO_KIND_HOST_OOM && (is_sigkill || wo_event_field(event, WO_FIELD_EXIT_CODE));
+  const bool has_code = wo_event_field(event, WO_FIELD_EXIT_CODE);
+  return event->kind == WO_KIND_HOST_OOM && (has_code || wo_signal_of(event) == WO_SIGNAL_KILL);
 }
 
 /* Whether the logger that wrote the line calls it no failure. A lost peer is often only a warning: others end the program. A
@@ -56,7 +50,7 @@ static bool is_mild(const struct wo_event *event) {
   if (event->mark == WO_MARK_STOPPED) return false;
   if (event->kind == WO_KIND_SECONDARY && wo_event_field(event, WO_FIELD_SIGNAL)) return false;
   const enum wo_severity least = wo__is_consequence(event) ? WO_SEVERITY_ERROR : WO_SEVERITY_WARNING;
-  return event->severity != WO_SEVERITY_NONE && event->severity < least && wo_kind_class(event->kind) != WO_CLASS_ENDING;
+  return wo_severity_is_below(event->severity, least) && wo_kind_class(event->kind) != WO_CLASS_ENDING;
 }
 
 /* A job never dies of an event that belongs to another one (`of`), such as progress around a failure. */
@@ -120,15 +114,13 @@ void wo__set_explained_aside(struct wo_job *job) {
 
 /* Whether a process was killed, or died of a fault: its peers fail for that, not it for them. */
 static bool is_crash(const struct wo_event *event) {
-  static const char *const signals[] = {"Killed", "Segmentation fault", "Bus error", "Illegal instruction", "Floating point", "9",
-                                        "11"};
-  static const int codes[] = {-4, -7, -8, -9, -11, 132, 135, 136, 137, 139};
-  const double code = wo_event_number(event, WO_FIELD_EXIT_CODE, 0);
+  static const enum wo_signal signals[] = {WO_SIGNAL_ILL, WO_SIGNAL_BUS, WO_SIGNAL_FPE, WO_SIGNAL_KILL, WO_SIGNAL_SEGV};
   if (wo_kind_class(event->kind) != WO_CLASS_EXIT) return false;
-  for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-    if (code == codes[i]) return true;
+  const enum wo_signal signal = wo_signal_of(event);
+  for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+    if (signal == signals[i]) return true;
   }
-  return event->kind == WO_KIND_KILLED || WO_VIEW_ANY(wo_event_text(event, WO_FIELD_SIGNAL), wo_view_starts, signals);
+  return event->kind == WO_KIND_KILLED;
 }
 
 enum wo__claim wo__claim_of(const struct wo_event *event) {

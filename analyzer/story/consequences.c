@@ -3,6 +3,7 @@
  * A lost peer, a child that ended, a signal to the launcher: the first failure is elsewhere, often in a log that was not given.
  * Then the job still ended, and the best line of it is the one that says most about the end. */
 #include "analyzer/story/story_internal.h"
+#include "parsers/event/signal.h"
 
 /* Exceptions that report the end of another process. */
 static const char *const echo_exceptions[] = {
@@ -88,6 +89,11 @@ bool wo__is_reaction(const struct wo_event *event) {
   return wo__is_consequence(event) && (wo_story_is_suspicion(event) || wo_event_field(event, WO_FIELD_XID));
 }
 
+bool wo__is_ended_by_others(const struct wo_event *task) {
+  const enum wo_signal signal = wo_signal_of_text(wo_event_text(task, WO_FIELD_SIGNAL));
+  return signal == WO_SIGNAL_KILL || signal == WO_SIGNAL_TERM;
+}
+
 /* ---- By themselves ---- */
 
 /* Whether the words are those of collective communication. */
@@ -100,16 +106,15 @@ static bool is_collective(const struct wo_event *event) {
 }
 
 /* Signals that a person or the workload manager sends. */
-static bool is_request_to_stop(struct wo_view signal) {
-  static const char *const signals[] = {"SIGINT", "SIGTERM", "2", "15"};
-  return WO_VIEW_ANY(signal, wo_view_is, signals);
+static bool is_request_to_stop(enum wo_signal signal) {
+  return signal == WO_SIGNAL_INT || signal == WO_SIGNAL_TERM;
 }
 
 /* What the launcher does when one of its processes has ended says nothing of a signal from outside. */
 enum wo_outcome wo__outcome_of_consequence(const struct wo_event *event) {
   const struct wo_view signal = wo_event_text(event, WO_FIELD_SIGNAL);
   if (wo__is_reaction(event)) return WO_OUTCOME_OTHER;
-  if (signal.len > 0) return is_request_to_stop(signal) ? WO_OUTCOME_CANCELLED : WO_OUTCOME_OTHER;
+  if (signal.len > 0) return is_request_to_stop(wo_signal_of_text(signal)) ? WO_OUTCOME_CANCELLED : WO_OUTCOME_OTHER;
   if (is_collective(event)) return WO_OUTCOME_NCCL;
   const bool is_exception = event->kind == WO_KIND_TRACEBACK || wo_view_has(event->text, "Error");
   return is_exception ? WO_OUTCOME_PROGRAM_ERROR : WO_OUTCOME_OTHER;

@@ -43,14 +43,6 @@ wo_event_id wo_story_traceback_of(const struct wo_job *job, const struct wo_even
   return just_after(job, event);
 }
 
-/* Hints are plain texts; they are searched in path, function and line of code. */
-static bool hint_matches(const struct wo_phase_hint *hint, struct wo_view frame) {
-  for (size_t i = 0; i < hint->any_of_count; i++) {
-    if (wo_view_find(frame, hint->any_of[i], 0) != WO_NOT_FOUND) return true;
-  }
-  return false;
-}
-
 /* The last `count` frames of "…;path|function|code;path|function|code". */
 static struct wo_view innermost(struct wo_view frames, size_t count) {
   size_t at = frames.len;
@@ -62,5 +54,5 @@ static struct wo_view innermost(struct wo_view frames, size_t count) {
 }
 
 bool wo_story_hint_shows(const struct wo_phase_hint *hint, struct wo_view frames) {
-  return hint_matches(hint, hint->is_innermost ? innermost(frames, 4) : frames);
+  return wo_view_has_any(hint->is_innermost ? innermost(frames, 4) : frames, hint->any_of, hint->any_of_count);
 }

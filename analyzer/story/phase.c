@@ -7,6 +7,7 @@
  */
 #include "analyzer/story/story.h"
 #include "analyzer/story/story_internal.h"
+#include "parsers/base/pairs.h"
 
 /* Lines after a failure whose messages belong to it: engines report one failure in several sentences. */
 #define MESSAGE_LINES 6
@@ -28,13 +29,6 @@ static void take(struct found *found, struct found sign) {
   if (sign.phase.len > 0 && sign.reach >= found->reach) *found = sign;
 }
 
-static bool has_any(struct wo_view text, const struct wo_view *needles, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (wo_view_find(text, needles[i], 0) != WO_NOT_FOUND) return true;
-  }
-  return false;
-}
-
 static bool is_any(struct wo_view text, const struct wo_view *names, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (wo_view_equal(text, names[i])) return true;
@@ -42,62 +36,30 @@ static bool is_any(struct wo_view text, const struct wo_view *names, size_t coun
   return false;
 }
 
-/* The next word of a name: "run", "eval" and "Epoch" of "run_evalEpoch". */
-static struct wo_view next_word(struct wo_view *rest) {
-  size_t start = 0;
-  while (start < rest->len && !wo_is_alpha(rest->ptr[start])) start++;
-  size_t end = start;
-  while (end < rest->len && wo_is_alpha(rest->ptr[end])) {
-    const bool is_capital = wo_lower(rest->ptr[end]) != rest->ptr[end];
-    if (end > start && is_capital && wo_lower(rest->ptr[end - 1]) == rest->ptr[end - 1]) break;
-    end++;
-  }
-  const struct wo_view word = wo_view_sub(*rest, start, end);
-  *rest = wo_view_skip(*rest, end);
-  return word;
-}
-
-static bool has_word(struct wo_view name, const struct wo_view *words, size_t count) {
-  while (name.len > 0) {
-    const struct wo_view word = next_word(&name);
-    for (size_t i = 0; i < count && word.len > 0; i++) {
-      if (word.len == words[i].len && wo_view_has_view_nocase(word, words[i])) return true;
-    }
-  }
-  return false;
-}
-
 /* ---- Frames ---- */
 
-/* Hashes of pairs of bytes. */
+/* Size of the table of a frame's pairs of bytes. */
 enum { PAIRS = 256 };
 
 /* "path|function|code"; packages begin with "~/". */
 struct frame {
   struct wo_view text, function;
   bool is_user;
-  bool has_pair[PAIRS]; /* which pairs of bytes are in the text, by their hash */
+  bool has_pair[PAIRS];
 };
-
-static size_t hash_pair(const char *at) {
-  return ((unsigned char)at[0] * 7u + (unsigned char)at[1]) % PAIRS;
-}
 
 static struct frame frame_of(struct wo_view text) {
   struct wo_view rest = text;
   (void)wo_view_cut(&rest, '|');
   struct frame frame = {.text = text, .function = wo_view_cut(&rest, '|'), .is_user = !wo_view_starts(text, "~/")};
-  for (size_t i = 0; i + 1 < text.len; i++) frame.has_pair[hash_pair(text.ptr + i)] = true;
+  wo_pairs_add(frame.has_pair, PAIRS, text);
   return frame;
 }
 
-/* Most needles are ruled out by their first or their last two bytes. */
 static bool frame_has(const struct frame *frame, const struct wo_view *needles, size_t count) {
   for (size_t i = 0; i < count; i++) {
-    const struct wo_view needle = needles[i];
-    if (needle.len < 2 || !frame->has_pair[hash_pair(needle.ptr)]) continue;
-    if (!frame->has_pair[hash_pair(needle.ptr + needle.len - 2)]) continue;
-    if (wo_view_find(frame->text, needle, 0) != WO_NOT_FOUND) return true;
+    if (!wo_pairs_may_hold(frame->has_pair, PAIRS, needles[i])) continue;
+    if (wo_view_find(frame->text, needles[i], 0) != WO_NOT_FOUND) return true;
   }
   return false;
 }
@@ -105,8 +67,8 @@ static bool frame_has(const struct frame *frame, const struct wo_view *needles, 
 /* The name counts if the user wrote it: libraries call other things "test". */
 static bool is_named(const struct wo_phase_hint *hint, const struct frame *frame) {
   if (!frame->is_user || hint->word_count == 0) return false;
-  return has_word(frame->function, hint->words, hint->word_count) &&
-         !has_word(frame->function, hint->not_words, hint->not_word_count);
+  return wo_view_has_word(frame->function, hint->words, hint->word_count) &&
+         !wo_view_has_word(frame->function, hint->not_words, hint->not_word_count);
 }
 
 static bool shows(const struct wo_phase_hint *hint, const struct frame *frame) {
@@ -137,12 +99,6 @@ static void take_frames(const struct wo_pack *pack, struct wo_view frames, bool 
     frame.is_user = frame.is_user && !is_test_run;
     take(found, sign_of(pack, &frame, is_memory));
   }
-}
-
-struct wo_view wo_story_phase(const struct wo_pack *pack, struct wo_view frames) {
-  struct found found = {.reach = WO_REACH_NONE};
-  take_frames(pack, frames, true, &found);
-  return found.phase;
 }
 
 /* ---- Words ---- */
@@ -229,7 +185,8 @@ static void take_message(const struct wo_pack *pack, const struct wo_event *even
   const struct wo_view kind = wo_view_of(wo_kind_name(event->kind));
   for (size_t i = 0; i < pack->phase_count; i++) {
     const struct wo_phase_hint *const hint = &pack->phases[i];
-    const bool is_told = is_any(kind, hint->kinds, hint->kind_count) || has_any(event->text, hint->said, hint->said_count);
+    const bool is_told =
+        is_any(kind, hint->kinds, hint->kind_count) || wo_view_has_any(event->text, hint->said, hint->said_count);
     if (hint->fact.len == 0 && is_told) take(found, (struct found){hint->phase, reach_of(hint)});
   }
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "analyzer/files/names.h"
+#include "analyzer/story/story_internal.h"
 
 /* Limits of hosts and tasks, and of the bytes of a name that are compared. */
 #define HOSTS_MAX 64
@@ -50,7 +51,7 @@ struct ends {
 static void count_end(struct ends *ends, const struct wo_event *event) {
   struct wo_view tasks = wo_event_text(event, WO_FIELD_TASKS);
   const struct wo_view signal = wo_event_text(event, WO_FIELD_SIGNAL);
-  if (wo_view_is(signal, "Killed") || wo_view_is(signal, "Terminated")) {
+  if (wo__is_ended_by_others(event)) {
     ends->killed++;
     return;
   }

@@ -16,9 +16,6 @@
 /* Lines after an exception in which its message may go on. */
 #define MESSAGE_LINES 8
 
-/* A message of recovery within this number of lines cancels the end before it. */
-#define RECOVERY_LINES 60
-
 /* A walk over the events of one file. */
 struct walk {
   struct wo_story *story;
@@ -126,7 +123,7 @@ static bool has_steps_again(const struct walk *walk, const struct wo_event *even
 static bool is_script_again(struct wo_job *job, const struct walk *walk, const struct wo_event *event) {
   const struct wo_event *const death = walk->death;
   if (!walk->is_alone || !death || event->kind != WO_KIND_TRACEBACK || !wo__is_uncaught(job, event)) return false;
-  if (wo_event_number(event, WO_FIELD_IS_CHAINED, 0) > 0 || wo_story_is_echo(event) || wo_story_is_echo(death)) return false;
+  if (wo__is_chained(event) || wo_story_is_echo(event) || wo_story_is_echo(death)) return false;
   if (wo_view_equal(wo_event_text(death, WO_FIELD_EXCEPTION), wo_event_text(event, WO_FIELD_EXCEPTION))) return false;
   return wo_view_equal(wo__script_of(death), wo__script_of(event));
 }
@@ -173,7 +170,7 @@ static bool is_in_message(const struct walk *walk, const struct wo_event *event)
 /* Lines that their logger calls less than a warning only sound like trouble. */
 static bool is_trouble(const struct wo_event *event) {
   const enum wo_class class = wo_kind_class(event->kind);
-  if (event->severity != WO_SEVERITY_NONE && event->severity < WO_SEVERITY_WARNING && class != WO_CLASS_ENDING) return false;
+  if (wo_severity_is_below(event->severity, WO_SEVERITY_WARNING) && class != WO_CLASS_ENDING) return false;
   return class != WO_CLASS_CONTEXT && class != WO_CLASS_NONE;
 }
 
@@ -224,7 +221,7 @@ static void visit(struct wo_job *job, struct walk *walk, const struct wo_event *
   }
   const bool is_banner = event->kind == WO_KIND_RUN_START;
   if (is_banner && walk->banner_count < BANNERS_MAX) walk->banners[walk->banner_count++] = banner_of(event);
-  if (event->kind == WO_KIND_RECOVERY && event->span.line - walk->end_line <= RECOVERY_LINES)
+  if (event->kind == WO_KIND_RECOVERY && event->span.line - walk->end_line <= WO__RECOVERY_LINES)
     walk->end_line = walk->failure_line = walk->trouble_line = 0;
   note_end(job, walk, event);
   note_step(walk, event);

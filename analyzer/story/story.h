@@ -16,9 +16,6 @@ bool wo_story_is_echo(const struct wo_event *traceback);
 /* Finds the traceback that belongs to an event: on its line, or just before it by the same rank; WO_EVENT_NONE without one. */
 wo_event_id wo_story_traceback_of(const struct wo_job *job, const struct wo_event *event);
 
-/* The phase that the frames of a traceback show, by the hints of the pack; empty if none matches. */
-struct wo_view wo_story_phase(const struct wo_pack *pack, struct wo_view frames);
-
 /* Whether the frames match a hint; only the innermost ones count if the hint asks for those. */
 bool wo_story_hint_shows(const struct wo_phase_hint *hint, struct wo_view frames);
 

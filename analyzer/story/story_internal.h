@@ -1,5 +1,6 @@
-/* Functions that the files of the story share: claims.c (which events can be the end of the job), choose.c (which of them was
- * first), runs.c (starts of the program), run_ends.c, progress.c, identity.c. No other room includes this. */
+/* Functions that the files of the story share. Which events can be the end of the job: claims.c, consequences.c, tracebacks.c,
+ * unknown.c; which of them were survived: survival.c; which was first: choose.c; starts of the program: runs.c, run_ends.c,
+ * attempts.c; how far it had come: progress.c, phase.c; who it was: identity.c, file_hosts.c. No other room includes this. */
 #ifndef WO_STORY_INTERNAL_H
 #define WO_STORY_INTERNAL_H
 
@@ -11,6 +12,9 @@
 #define WO__TRACEBACK_EVENTS 256
 #define WO__TRACEBACK_NEXT 16
 #define WO__TRACEBACK_EMPTY_LINES 60
+
+/* A message of recovery ("skipping batch") within this number of lines belongs to the failure before it. */
+#define WO__RECOVERY_LINES 60
 
 /* How strongly an event claims to be the cause of the job's end; the higher claim wins, then the earlier event. */
 enum wo__claim {
@@ -41,11 +45,14 @@ bool wo__is_consequence(const struct wo_event *event);
 /* Whether a consequence is only what launchers and drivers do after any end. */
 bool wo__is_reaction(const struct wo_event *event);
 
+/* Whether a task was ended by the signals that srun and the kernel send, not by a fault of its own. */
+bool wo__is_ended_by_others(const struct wo_event *task);
+
 /* The outcome of a job in whose log a consequence is all that there is. */
 enum wo_outcome wo__outcome_of_consequence(const struct wo_event *event);
 
-/* Marks in is_open the events that the job may have died of; is_open has one entry for each event, all false. Survived memory
- * failures get their role and stay unmarked. WO_E_NOMEM. */
+/* Marks in is_open the events that the job may have died of; is_open has one entry for each event, all false. Failures that
+ * were survived get their role and stay unmarked. WO_E_NOMEM. */
 enum wo_status wo__claims_open(struct wo_job *job, bool *is_open);
 
 /* Takes the mark off failures that the program caught and survived: it says so, its steps went on, it later died of something
@@ -104,9 +111,12 @@ enum wo_outcome wo__unknown_outcome(const struct wo_job *job, const bool *is_ope
 /* Ignores (is_quoted) the events of prose if another input reports a failure itself. */
 void wo__set_prose_aside(struct wo_job *job);
 
-/* Ignores (is_quoted) the tracebacks of a chain whose last exception is ignored, and marks those of a chain whose last one a server
- * caught (is_caught). */
+/* Ignores (is_quoted) the tracebacks of a chain whose last exception is ignored, and marks those of a chain whose last one a
+ * server caught (is_caught). */
 void wo__set_caught_chains_aside(struct wo_job *job);
+
+/* Whether a traceback belongs to the one above it: its exception was raised while that one was handled, or because of it. */
+bool wo__is_chained(const struct wo_event *traceback);
 
 /* Whether the traceback of an event shows that nothing caught the exception: the process ended with it. */
 bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event);
@@ -130,7 +140,8 @@ bool wo__is_wrapper(struct wo_job *job, const struct wo_event *event);
 /* Ignores (is_quoted) exceptions without a traceback that another pattern knows. */
 void wo__set_explained_aside(struct wo_job *job);
 
-/* Fills the phase of the story (NULL: no failure). If only a repeat of the failure has a traceback, it becomes that of the story. */
+/* Fills the phase of the story (NULL: no failure). If only a repeat of the failure has a traceback, it becomes that of the story.
+ */
 void wo__read_phase(struct wo_job *job, const struct wo_event *failure);
 
 /* Fills step, unit and phase of the story from the lines before the failure (NULL: no failure). */

@@ -5,9 +5,6 @@
 
 #include "parsers/base/vec.h"
 
-/* A message of recovery ("skipping batch") within this number of lines belongs to the failure before it. */
-#define RECOVERY_LINES 60
-
 /* The job must go on by this number of steps after a failure. Ranks that have not noticed it often print one more step. */
 #define PROGRESS_STEPS 2
 
@@ -97,8 +94,7 @@ static bool is_about_memory(const struct wo_event *traceback) {
 static bool fails_otherwise(const struct wo_event *event) {
   if (wo_event_field(event, WO_FIELD_IS_BARE)) return false;
   return event->kind == WO_KIND_TRACEBACK && !is_cut(event) && !wo_story_is_echo(event) &&
-         !wo_event_field(event, WO_FIELD_IS_CAUGHT) && wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 &&
-         !is_about_memory(event);
+         !wo_event_field(event, WO_FIELD_IS_CAUGHT) && !wo__is_chained(event) && !is_about_memory(event);
 }
 
 /* Whether a word of success is about the work of the program. "Done", and the end of a job or a script, are said by shells too,
@@ -112,7 +108,6 @@ static bool is_of_work(const struct wo_event *success) {
 
 /* At most MARKS_PER_EVENT. */
 static void add_event(struct marks *marks, const struct wo_job *job, const struct wo_event *event) {
-  static const char *const ends[] = {"Killed", "Terminated"};
   const enum wo_class class = wo_kind_class(event->kind);
   if (event->is_quoted) return;
   if (event->kind == WO_KIND_RECOVERY) add(marks, job, event, RECOVERED, ANY_RANK);
@@ -124,7 +119,7 @@ static void add_event(struct marks *marks, const struct wo_job *job, const struc
   if (class == WO_CLASS_EXIT || event->kind == WO_KIND_ELASTIC) add(marks, job, event, EXITED_BADLY, ANY_RANK);
   if (event->kind == WO_KIND_TASK_EXIT) {
     if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) > 0) add(marks, job, event, EXITED_ITSELF, ANY_RANK);
-    if (WO_VIEW_ANY(wo_event_text(event, WO_FIELD_SIGNAL), wo_view_is, ends)) add(marks, job, event, WAS_ENDED, ANY_RANK);
+    if (wo__is_ended_by_others(event)) add(marks, job, event, WAS_ENDED, ANY_RANK);
   }
   if (event->kind == WO_KIND_TRACEBACK && (is_cut(event) || wo_story_is_echo(event)))
     add(marks, job, event, ENDED_UNNAMED, ANY_RANK);
@@ -244,7 +239,7 @@ static bool has_one_task_gone(const struct marks *marks, const struct wo_job *jo
 static bool has_died_recovering(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure,
                                 uint64_t recovery) {
   const uint64_t end = next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK);
-  if (end < recovery || end - recovery > RECOVERY_LINES || steps_went_on(marks, job, failure)) return false;
+  if (end < recovery || end - recovery > WO__RECOVERY_LINES || steps_went_on(marks, job, failure)) return false;
   const uint64_t other = next_line(marks, job, failure, FAILED_OTHERWISE, ANY_RANK);
   const uint64_t again = next_line(marks, job, failure, RAN_OUT, ANY_RANK);
   return other == 0 && again == 0 && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) == 0;
@@ -298,7 +293,8 @@ static bool is_request_over(const struct marks *marks, const struct wo_job *job,
  * code. */
 static bool is_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
-  if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);
+  if (recovery > 0 && recovery - failure->span.line <= WO__RECOVERY_LINES)
+    return !has_died_recovering(marks, job, failure, recovery);
   const bool has_bad_end = next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
   if (wo__is_caught(job, failure) && is_request_over(marks, job, failure)) return true;
   if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
@@ -366,7 +362,8 @@ static bool is_error_survived(const struct marks *marks, struct wo_job *job, con
   if (is_exception && (has_job_gone_on(marks, job, failure) || has_done_without(marks, job, failure))) return true;
   if (!is_exception || wo__is_uncaught(job, failure)) return false;
   if (steps_reached_further(marks, job, failure) || has_died_later(marks, job, failure)) return true;
-  if (recovery > 0 && recovery - failure->span.line <= RECOVERY_LINES) return !has_died_recovering(marks, job, failure, recovery);
+  if (recovery > 0 && recovery - failure->span.line <= WO__RECOVERY_LINES)
+    return !has_died_recovering(marks, job, failure, recovery);
   if (next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) == 0 && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0)
     return true;
   return has_worked_on(marks, job, failure);

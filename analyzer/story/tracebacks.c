@@ -24,7 +24,7 @@ static struct wo_event *next_of(struct wo_job *job, const struct wo_event *trace
   return NULL;
 }
 
-static bool is_chained(const struct wo_event *traceback) {
+bool wo__is_chained(const struct wo_event *traceback) {
   return wo_event_number(traceback, WO_FIELD_IS_CHAINED, 0) > 0;
 }
 
@@ -32,7 +32,7 @@ static bool is_chained(const struct wo_event *traceback) {
 static const struct wo_event *last_of_chain(struct wo_job *job, const struct wo_event *traceback) {
   for (int i = 0; i < CHAIN_MAX; i++) {
     const struct wo_event *const next = next_of(job, traceback);
-    if (!next || !is_chained(next)) break;
+    if (!next || !wo__is_chained(next)) break;
     traceback = next;
   }
   return traceback;
@@ -111,7 +111,7 @@ static size_t count_frames(const struct wo_event *traceback) {
 
 /* Whether the traceback of `inner` begins right below `outer`, as far as its frames tell. */
 static bool follows_at_once(const struct wo_event *outer, const struct wo_event *inner) {
-  if (inner->span.file != outer->span.file || inner->span.line <= outer->span.line || is_chained(inner)) return false;
+  if (inner->span.file != outer->span.file || inner->span.line <= outer->span.line || wo__is_chained(inner)) return false;
   return inner->span.line - outer->span.line <= HEADER_LINES + FRAME_LINES * count_frames(inner);
 }
 
@@ -120,7 +120,7 @@ static bool follows_at_once(const struct wo_event *outer, const struct wo_event 
 static bool is_probe(struct wo_job *job, const struct wo_event *traceback) {
   static const char *const probes[] = {"Empty", "StopIteration", "StopAsyncIteration", "BlockingIOError"};
   const struct wo_event *const next = next_of(job, traceback);
-  return next && is_chained(next) && WO_VIEW_ANY(wo_event_text(traceback, WO_FIELD_EXCEPTION), wo_view_ends, probes);
+  return next && wo__is_chained(next) && WO_VIEW_ANY(wo_event_text(traceback, WO_FIELD_EXCEPTION), wo_view_ends, probes);
 }
 
 bool wo__is_wrapper(struct wo_job *job, const struct wo_event *event) {

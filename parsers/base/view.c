@@ -137,6 +137,43 @@ struct wo_view wo_view_word(struct wo_view *rest) {
   return word;
 }
 
+bool wo_view_has_any(struct wo_view view, const struct wo_view *needles, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (wo_view_find(view, needles[i], 0) != WO_NOT_FOUND) return true;
+  }
+  return false;
+}
+
+static bool is_capital(char c) {
+  return wo_is_alpha(c) && wo_lower(c) != c;
+}
+
+/* Whether a word of a name ends before the letter at `at`: at a capital that follows a small letter or comes before one. */
+static bool begins_word(struct wo_view name, size_t at) {
+  if (!is_capital(name.ptr[at])) return false;
+  return !is_capital(name.ptr[at - 1]) || (at + 1 < name.len && wo_is_alpha(name.ptr[at + 1]) && !is_capital(name.ptr[at + 1]));
+}
+
+/* Cuts the next word off a name: letters only. Empty at the end. */
+static struct wo_view next_word_of(struct wo_view *rest) {
+  size_t start = 0;
+  while (start < rest->len && !wo_is_alpha(rest->ptr[start])) start++;
+  size_t end = start < rest->len ? start + 1 : start;
+  while (end < rest->len && wo_is_alpha(rest->ptr[end]) && !begins_word(*rest, end)) end++;
+  const struct wo_view word = wo_view_sub(*rest, start, end);
+  *rest = wo_view_skip(*rest, end);
+  return word;
+}
+
+bool wo_view_has_word(struct wo_view name, const struct wo_view *words, size_t count) {
+  for (struct wo_view word = next_word_of(&name); word.len > 0; word = next_word_of(&name)) {
+    for (size_t i = 0; i < count; i++) {
+      if (word.len == words[i].len && wo_view_has_view_nocase(word, words[i])) return true;
+    }
+  }
+  return false;
+}
+
 void wo_view_copy(struct wo_view view, char *buf, size_t cap) {
   assert(cap > 0);
   const size_t len = view.len < cap ? view.len : cap - 1;

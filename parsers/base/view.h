@@ -73,6 +73,9 @@ bool wo_view_has(struct wo_view view, const char *needle);
 bool wo_view_has_nocase(struct wo_view view, const char *needle);
 bool wo_view_has_view_nocase(struct wo_view view, struct wo_view needle);
 
+/* Whether one of the needles is anywhere in view. */
+bool wo_view_has_any(struct wo_view view, const struct wo_view *needles, size_t count);
+
 /* Whether `holds` (wo_view_is, wo_view_has, wo_view_starts, ...) is true of one of the words, an array of texts. */
 #define WO_VIEW_ANY(view, holds, words) wo_view_any((view), (holds), (words), sizeof(words) / sizeof(words)[0])
 
@@ -94,6 +97,10 @@ struct wo_view wo_view_cut(struct wo_view *rest, char separator);
 
 /* Cuts the next word off *rest: up to a blank, without the blanks before it. Empty at the end. */
 struct wo_view wo_view_word(struct wo_view *rest);
+
+/* Whether one of the words is one that a name is made of, without regard to case: "train" of "run_train.py", "trainOneEpoch" and
+ * "GPUTrain", not of "constraint". */
+bool wo_view_has_word(struct wo_view name, const struct wo_view *words, size_t count);
 
 /* Copies as much of view as fits into buf (cap > 0), with a NUL after it. */
 void wo_view_copy(struct wo_view view, char *buf, size_t cap);

@@ -2,6 +2,8 @@
 #ifndef WO_SEVERITY_H
 #define WO_SEVERITY_H
 
+#include <stdbool.h>
+
 /* In rising order; NONE where the line shows no level. */
 enum wo_severity {
   WO_SEVERITY_NONE,
@@ -11,5 +13,10 @@ enum wo_severity {
   WO_SEVERITY_ERROR,
   WO_SEVERITY_FATAL
 };
+
+/* Whether the writer calls it less than that; false where the line shows no level. */
+static inline bool wo_severity_is_below(enum wo_severity severity, enum wo_severity least) {
+  return severity != WO_SEVERITY_NONE && severity < least;
+}
 
 #endif

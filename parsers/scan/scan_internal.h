@@ -1,5 +1,6 @@
-/* The scanner's inside, shared by scan.c (buffer, lines), scan_line.c (what happens to a line) and scan_context.c (lines around).
- * Nobody else includes this. */
+/* The scanner's inside, shared by scan.c (buffer, lines), scan_line.c (what happens to a line), scan_back.c (walks backwards),
+ * scan_open.c (services), scan_opening.c (starts of runs), scan_context.c and scan_life.c (lines around a failure), and
+ * scan_tail.c (the last lines). Nobody else includes this. */
 #ifndef WO_SCAN_INTERNAL_H
 #define WO_SCAN_INTERNAL_H
 

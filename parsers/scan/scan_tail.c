@@ -214,7 +214,7 @@ static size_t find_failure(struct tail *tail, struct wo_candidate *candidate) {
       by_level != WO_NOT_FOUND && wo__candidate_has_literal(tail->scan, by_level, candidate);
   if (pattern == WO_NOT_FOUND && !may_have_level) return WO_NOT_FOUND;
   const enum wo_severity severity = wo__candidate_line(tail->scan, candidate)->prefix.severity;
-  const bool is_mild = severity != WO_SEVERITY_NONE && severity < WO_SEVERITY_ERROR;
+  const bool is_mild = wo_severity_is_below(severity, WO_SEVERITY_ERROR);
   const bool is_error = pattern != WO_NOT_FOUND || severity >= WO_SEVERITY_ERROR;
   const bool is_stop = pattern != WO_NOT_FOUND && wo_pattern_at(tail->scan->set, pattern)->mark == WO_MARK_STOPPED;
   if (is_stop) return pattern;

@@ -270,8 +270,6 @@ static void test_hints_show(void **state) {
   assert_false(shows(*state, far, "oom.is_attention"));
   assert_false(shows(*state, (struct wo_view){0}, "oom.is_attention"));
   assert_true(shows(*state, WO_VIEW("/a.py|main|total += loss;/a.py|b|c;/a.py|b|c;/a.py|b|c;/a.py|b|c"), "oom.is_graph_kept"));
-  assert_int_equal(wo_story_phase(*state, (struct wo_view){0}).len, 0);
-  assert_false(wo_view_is(wo_story_phase(*state, frames), "attention"));
 }
 
 /* ---- Consequences ---- */

@@ -172,6 +172,17 @@ static void find_char_and_cut(void **state) {
   assert_view(wo_view_cut(&rest, '|'), "");
 }
 
+static void words_of_names(void **state) {
+  (void)state;
+  static const char *const with[] = {"train", "run_train.py", "trainOneEpoch", "GPUTrain", "TRAIN_2", "pre-train"};
+  static const char *const without[] = {"", "constraint", "trainer", "strain", "retrain7", "t_r_a_i_n"};
+  const struct wo_view words[] = {WO_VIEW("eval"), WO_VIEW("train")};
+  for (size_t i = 0; i < sizeof with / sizeof with[0]; i++) assert_true(wo_view_has_word(wo_view_of(with[i]), words, 2));
+  for (size_t i = 0; i < sizeof without / sizeof without[0]; i++)
+    assert_false(wo_view_has_word(wo_view_of(without[i]), words, 2));
+  assert_false(wo_view_has_word(WO_VIEW("train"), words, 1));
+}
+
 static void compare(void **state) {
   (void)state;
   assert_true(wo_view_compare(wo_view_of("a"), wo_view_of("b")) < 0);
@@ -208,6 +219,7 @@ int main(void) {
       cmocka_unit_test(find_agrees_with_the_definition),
       cmocka_unit_test(has),
       cmocka_unit_test(find_char_and_cut),
+      cmocka_unit_test(words_of_names),
       cmocka_unit_test(compare),
       cmocka_unit_test(classes),
   };

@@ -1,0 +1,24 @@
+/* Whose code a frame of a Python traceback is in, by the path of its file. Pure; any thread. */
+#ifndef WO_TRACEBACK_OWNER_H
+#define WO_TRACEBACK_OWNER_H
+
+#include "parsers/base/view.h"
+
+/* Whether the file belongs to an installed package or to the interpreter. */
+bool wo_traceback_is_package(struct wo_view file);
+
+/* Who would change a file, from the last one that a user would ask to the first. */
+enum wo_traceback_owner {
+  WO_TRACEBACK_LIBRARY, /* libraries that many programs use, the interpreter, scripts that only start a program */
+  WO_TRACEBACK_PROGRAM, /* the installed program that the user runs, or its engine room */
+  WO_TRACEBACK_USER     /* code of the user */
+};
+enum wo_traceback_owner wo_traceback_owner_of(struct wo_view file);
+
+/* The last components of a path. */
+struct wo_view wo_traceback_short_path(struct wo_view path);
+
+/* The path of a package's file below the folder where packages are installed, or its last components. */
+struct wo_view wo_traceback_package_path(struct wo_view path);
+
+#endif
