@@ -76,10 +76,12 @@ bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event) {
          WO_VIEW_ANY(outermost(last), wo_view_has, starts);
 }
 
-/* Modules of packages are no scripts: the frame of whoever imported them would stand above, had nobody caught the exception. */
+/* Modules of packages are no scripts, but for those that start workers: the frame of whoever imported them would stand above, had
+ * nobody caught the exception. */
 bool wo__is_in_import(const struct wo_event *traceback) {
   const struct wo_view frame = outermost(traceback);
-  return wo_view_starts(frame, "~/") && !wo_view_starts(frame, "~/<") && wo_view_has(frame, "|<module>|");
+  const bool is_script = wo_view_has(frame, "worker.py|") || wo_view_has(frame, "__main__.py|");
+  return wo_view_starts(frame, "~/") && !wo_view_starts(frame, "~/<") && wo_view_has(frame, "|<module>|") && !is_script;
 }
 
 bool wo__is_caught(const struct wo_job *job, const struct wo_event *event) {
