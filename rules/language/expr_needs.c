@@ -13,20 +13,26 @@ static bool any_arg(const struct wo_node *node, struct wo_view name) {
   return false;
 }
 
-/* Whether the node has no value without the fact. Of and/or one operand may settle the value, and of what asks for the unknown, or
- * goes over rows, nothing is claimed. */
+/* Whether the node has no value without the fact. Of and/or one operand may settle the value, and of what asks for the unknown,
+ * or goes over rows, nothing is claimed. */
 static bool is_known_only_with(const struct wo_node *node, struct wo_view name) {
   switch (node->op) {
-  case WO_OP_FACT: return wo_view_equal(node->as.text, name);
-  case WO_OP_DEFINITION: return is_known_only_with(node->as.definition->root, name);
+  case WO_OP_FACT:
+    return wo_view_equal(node->as.text, name);
+  case WO_OP_DEFINITION:
+    return is_known_only_with(node->as.definition->root, name);
   case WO_OP_CONSTANT:
   case WO_OP_AND:
   case WO_OP_OR:
   case WO_OP_KNOWN:
-  case WO_OP_UNKNOWN: return false;
-  case WO_OP_OTHERWISE: return is_known_only_with(node->as.args[0], name) && is_known_only_with(node->as.args[1], name);
-  case WO_OP_IF: return is_known_only_with(node->as.args[0], name);
-  default: return !wo__op_is_aggregate(node->op) && any_arg(node, name);
+  case WO_OP_UNKNOWN:
+    return false;
+  case WO_OP_OTHERWISE:
+    return is_known_only_with(node->as.args[0], name) && is_known_only_with(node->as.args[1], name);
+  case WO_OP_IF:
+    return is_known_only_with(node->as.args[0], name);
+  default:
+    return !wo__op_is_aggregate(node->op) && any_arg(node, name);
   }
 }
 
@@ -34,7 +40,8 @@ static bool is_known_only_with(const struct wo_node *node, struct wo_view name) 
 static bool holds_only_with(const struct wo_node *node, struct wo_view name) {
   bool all = true;
   switch (node->op) {
-  case WO_OP_DEFINITION: return holds_only_with(node->as.definition->root, name);
+  case WO_OP_DEFINITION:
+    return holds_only_with(node->as.definition->root, name);
   case WO_OP_AND:
     for (size_t i = 0; i < node->arg_count; i++) {
       if (holds_only_with(node->as.args[i], name)) return true;
@@ -43,8 +50,10 @@ static bool holds_only_with(const struct wo_node *node, struct wo_view name) {
   case WO_OP_OR:
     for (size_t i = 0; i < node->arg_count; i++) all = all && holds_only_with(node->as.args[i], name);
     return all;
-  case WO_OP_KNOWN: return is_known_only_with(node->as.args[0], name);
-  default: return is_known_only_with(node, name);
+  case WO_OP_KNOWN:
+    return is_known_only_with(node->as.args[0], name);
+  default:
+    return is_known_only_with(node, name);
   }
 }
 

@@ -17,7 +17,8 @@
 
 enum { PATH_BYTES = 512 };
 
-static const char oom_log[] = "step 41: loss 2\n" EXCEPTION(OOM_SAYS("2.00 GiB", "0", "39.38 GiB", "1.25 GiB", "38.12 GiB", "28.53 GiB", "9.09 GiB"));
+static const char oom_log[] =
+    "step 41: loss 2\n" EXCEPTION(OOM_SAYS("2.00 GiB", "0", "39.38 GiB", "1.25 GiB", "38.12 GiB", "28.53 GiB", "9.09 GiB"));
 
 static char folder[PATH_BYTES / 2];
 static char log_path[PATH_BYTES], script_path[PATH_BYTES], good_path[PATH_BYTES], out_path[PATH_BYTES];

@@ -7,9 +7,7 @@
 #include <cmocka.h>
 
 #include "tests/support/job/job_sample.h"
-#include "tests/support/table.h"
-
-enum { COMPLAINT_BYTES = 512 };
+#include "tests/support/job/judged.h"
 
 /* The value of a key in the table; "-" when the log does not tell it. */
 static struct wo_view value_of(const struct wo_program *program, struct wo_view key) {
@@ -51,14 +49,7 @@ static size_t check_case(const struct wo_pack *pack, const struct wo_table_case 
 }
 
 static void test_table(void **state) {
-  struct wo_table table;
-  char complaint[COMPLAINT_BYTES];
-  size_t failed = 0;
-  if (!wo_table_read(WO_SOURCE_DIR "/tests/judged/programs.txt", &table, complaint, sizeof complaint)) fail_msg("%s", complaint);
-  for (size_t i = 0; i < table.count; i++) failed += check_case(*state, &table.items[i]);
-  assert_true(table.count >= 50);
-  wo_table_done(&table);
-  assert_int_equal(failed, 0);
+  judge_table(*state, "programs.txt", 50, check_case);
 }
 
 int main(void) {

@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "tests/support/job/job_sample.h"
-#include "tests/support/table.h"
+#include "tests/support/job/judged.h"
 
-enum { COMPLAINT_BYTES = 512, FEWEST_CASES = 40 };
+enum { COMPLAINT_BYTES = 512 };
 
 static uint64_t number_of(struct wo_view text) {
   uint64_t number = 0;
@@ -82,14 +82,7 @@ static size_t check_case(const struct wo_pack *pack, const struct wo_table_case 
 }
 
 static void test_table(void **state) {
-  struct wo_table table;
-  char complaint[COMPLAINT_BYTES];
-  size_t failed = 0;
-  if (!wo_table_read(WO_SOURCE_DIR "/tests/judged/stories.txt", &table, complaint, sizeof complaint)) fail_msg("%s", complaint);
-  for (size_t i = 0; i < table.count; i++) failed += check_case(*state, &table.items[i]);
-  assert_true(table.count >= FEWEST_CASES);
-  wo_table_done(&table);
-  assert_int_equal(failed, 0);
+  judge_table(*state, "stories.txt", 40, check_case);
 }
 
 int main(void) {

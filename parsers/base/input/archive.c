@@ -38,9 +38,12 @@ static uint64_t number_at(const char *block, size_t at, size_t len) {
   const bool is_binary = bytes[0] == 0x80;
   uint64_t value = 0;
   for (size_t i = is_binary; i < len && value < SIZE_MAX_BYTES; i++) {
-    if (is_binary) value = value << 8 | bytes[i];
-    else if (bytes[i] >= '0' && bytes[i] <= '7') value = value << 3 | (uint64_t)(bytes[i] - '0');
-    else if (value > 0 || (bytes[i] != ' ' && bytes[i] != '\0')) break;
+    if (is_binary)
+      value = value << 8 | bytes[i];
+    else if (bytes[i] >= '0' && bytes[i] <= '7')
+      value = value << 3 | (uint64_t)(bytes[i] - '0');
+    else if (value > 0 || (bytes[i] != ' ' && bytes[i] != '\0'))
+      break;
   }
   return value;
 }
@@ -124,7 +127,8 @@ static void read_pax(struct wo_view records, struct ahead *ahead) {
   while (records.len > 0) {
     struct wo_view rest = records;
     uint64_t len = 0;
-    const bool is_record = wo_number_u64(&rest, PAX_BYTES, &len) == WO_OK && len > records.len - rest.len + 1 && len <= records.len;
+    const bool is_record =
+        wo_number_u64(&rest, PAX_BYTES, &len) == WO_OK && len > records.len - rest.len + 1 && len <= records.len;
     if (!is_record) return;
     const struct wo_view record = wo_view_sub(records, records.len - rest.len + 1, (size_t)len - 1);
     if (wo_view_starts(record, "path=")) set_name(ahead->name, (struct wo_view){0}, wo_view_skip(record, 5));
@@ -144,8 +148,10 @@ static enum wo_status read_ahead(struct wo_archive *archive, wo_archive_source *
   if (status != WO_OK) return status;
   if (got < want) return damaged(err, "ends inside a name");
   archive->left -= got;
-  if (type == 'x') read_pax((struct wo_view){text, got}, ahead);
-  else set_name(ahead->name, (struct wo_view){0}, field_at(text, 0, got));
+  if (type == 'x')
+    read_pax((struct wo_view){text, got}, ahead);
+  else
+    set_name(ahead->name, (struct wo_view){0}, field_at(text, 0, got));
   return WO_OK;
 }
 
@@ -161,8 +167,10 @@ static bool is_regular(char type) {
 static void begin_file(struct wo_archive *archive, const char *block, const struct ahead *ahead) {
   const bool is_ustar = memcmp(block + MAGIC_AT, "ustar\0", 6) == 0;
   const struct wo_view prefix = is_ustar ? field_at(block, PREFIX_AT, PREFIX_LEN) : (struct wo_view){0};
-  if (ahead->name[0] != '\0') memcpy(archive->name, ahead->name, sizeof archive->name);
-  else set_name(archive->name, prefix, field_at(block, NAME_AT, NAME_LEN));
+  if (ahead->name[0] != '\0')
+    memcpy(archive->name, ahead->name, sizeof archive->name);
+  else
+    set_name(archive->name, prefix, field_at(block, NAME_AT, NAME_LEN));
   if (ahead->has_size) begin_data(archive, ahead->size);
 }
 
@@ -186,8 +194,10 @@ static enum wo_status next_regular(struct wo_archive *archive, wo_archive_source
       *ret_is_there = true;
       return WO_OK;
     }
-    if (type == 'x' || type == 'L') status = read_ahead(archive, source, context, type, &ahead, err);
-    else ahead = (struct ahead){.name = ""};
+    if (type == 'x' || type == 'L')
+      status = read_ahead(archive, source, context, type, &ahead, err);
+    else
+      ahead = (struct ahead){.name = ""};
     if (status != WO_OK) return status;
   }
 }

@@ -16,8 +16,8 @@ struct wo_archive {
   bool is_looked_at;
   bool is_archive;
   bool is_over;
-  uint64_t left;    /* bytes of the file that is read */
-  uint64_t padding; /* behind them, to the end of a block */
+  uint64_t left;            /* bytes of the file that is read */
+  uint64_t padding;         /* behind them, to the end of a block */
   size_t head_at, head_len; /* the part of `head` not given yet */
   char head[WO_ARCHIVE_BLOCK_BYTES];
   enum wo_status head_status; /* of the read that filled it; a failure follows the bytes */

@@ -2,8 +2,8 @@
  *
  * Owns the opening of inputs (regular files, descriptors), the recognition of compressed formats by their first bytes, the
  * expansion of any number of concatenated members, and the limits on expansion. Plain bytes go straight into the caller's buffer;
- * compressed ones pass through one fixed buffer. A failure met after bytes were produced is held back until the next read, so that what came
- * before it is always delivered. The meaning of the bytes does not matter here. */
+ * compressed ones pass through one fixed buffer. A failure met after bytes were produced is held back until the next read, so
+ * that what came before it is always delivered. The meaning of the bytes does not matter here. */
 #include "parsers/base/input/input.h"
 
 #include <assert.h>
@@ -286,13 +286,18 @@ static enum wo_status unpack_some(struct wo_input *input, char *buf, size_t cap,
   input->raw_start = input->raw_end - io.in_len;
   *ret_len = cap - io.out_len;
   switch (result) {
-  case WO_UNPACKED_SOME: return WO_OK;
-  case WO_UNPACKED_MEMBER: input->state = STATE_BETWEEN; return WO_OK;
-  case WO_UNPACKED_NO_MEMORY: return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  case WO_UNPACKED_SOME:
+    return WO_OK;
+  case WO_UNPACKED_MEMBER:
+    input->state = STATE_BETWEEN;
+    return WO_OK;
+  case WO_UNPACKED_NO_MEMORY:
+    return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   case WO_UNPACKED_TOO_LARGE:
     return wo_err_set(err, WO_E_LIMIT, "needs more than %zu MiB of memory to expand: `%s FILE | whyoom`",
                       WO_LIMIT_UNPACK_BYTES / (1024 * 1024), input->unpacker->command);
-  default: return damage_error(input, io.reason, err);
+  default:
+    return damage_error(input, io.reason, err);
   }
 }
 

@@ -32,15 +32,16 @@ void wo_input_stop_when(struct wo_input *input, const volatile sig_atomic_t *is_
  * where a header of the archive is damaged: nothing behind it can be read. */
 enum wo_status wo_input_next_file(struct wo_input *input, bool *ret_is_there, struct wo_err *err);
 
-/* The name of the file in the archive, valid until the next call of wo_input_next_file; NULL where the input is no archive. It may
- * hold any bytes but NUL, and `..`: nothing is written there. */
+/* The name of the file in the archive, valid until the next call of wo_input_next_file; NULL where the input is no archive. It
+ * may hold any bytes but NUL, and `..`: nothing is written there. */
 const char *wo_input_file_name(const struct wo_input *input);
 
 /* Reads up to cap bytes of expanded content into buf. *ret_len 0 means the end. On failure what came before has already been
  * delivered: WO_E_IO (reading failed), WO_E_SYNTAX (a compressed member is damaged or ends in the middle; the message gives
- * the offset in the compressed file), WO_E_KIND (a format that this build has no library for), WO_E_LIMIT (expanded size or ratio, see limits.h; the time is up). After a failure every
- * further call gives *ret_len 0 and WO_OK. EINTR is retried. Zero padding between and after members is passed over; other
- * bytes after a member that are no member are delivered as they are (wo_input_tail_offset). */
+ * the offset in the compressed file), WO_E_KIND (a format that this build has no library for), WO_E_LIMIT (expanded size or
+ * ratio, see limits.h; the time is up). After a failure every further call gives *ret_len 0 and WO_OK. EINTR is retried. Zero
+ * padding between and after members is passed over; other bytes after a member that are no member are delivered as they are
+ * (wo_input_tail_offset). */
 enum wo_status wo_input_read(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err);
 
 /* Bytes of this file delivered so far, after expansion. */
@@ -49,8 +50,8 @@ uint64_t wo_input_bytes(const struct wo_input *input);
 /* Whether the input is compressed (known after the first read). */
 bool wo_input_is_compressed(const struct wo_input *input);
 
-/* Offset in a compressed input of bytes behind its compressed members that were delivered as plain ones, as far as was read; 0 without
- * any. */
+/* Offset in a compressed input of bytes behind its compressed members that were delivered as plain ones, as far as was read; 0
+ * without any. */
 uint64_t wo_input_tail_offset(const struct wo_input *input);
 
 /* Closes and frees. NULL allowed. Returns NULL so that `in = wo_input_close(in);` reads well. */

@@ -1,4 +1,5 @@
-/* gzip (zlib), xz (liblzma) and zstd (libzstd). The last two are optional: without them their files are named as what they are. */
+/* gzip (zlib), xz (liblzma) and zstd (libzstd). The last two are optional: without them their files are named as what they are.
+ */
 #include "parsers/base/input/unpack.h"
 
 #include <stdint.h>
@@ -76,11 +77,15 @@ static enum wo_unpacked gzip_unpack(void *state, struct wo_unpack_io *io) {
   move_on(io, in - z->avail_in, out - z->avail_out);
   io->reason = z->msg;
   switch (result) {
-  case Z_STREAM_END: return WO_UNPACKED_MEMBER;
+  case Z_STREAM_END:
+    return WO_UNPACKED_MEMBER;
   case Z_OK:
-  case Z_BUF_ERROR: return WO_UNPACKED_SOME; /* the latter: no progress without more bytes */
-  case Z_MEM_ERROR: return WO_UNPACKED_NO_MEMORY;
-  default: return WO_UNPACKED_DAMAGED;
+  case Z_BUF_ERROR:
+    return WO_UNPACKED_SOME; /* the latter: no progress without more bytes */
+  case Z_MEM_ERROR:
+    return WO_UNPACKED_NO_MEMORY;
+  default:
+    return WO_UNPACKED_DAMAGED;
   }
 }
 
@@ -115,13 +120,18 @@ static enum wo_unpacked xz_unpack(void *state, struct wo_unpack_io *io) {
   const lzma_ret result = lzma_code(stream, LZMA_RUN);
   move_on(io, in - stream->avail_in, out - stream->avail_out);
   switch (result) {
-  case LZMA_STREAM_END: return WO_UNPACKED_MEMBER;
+  case LZMA_STREAM_END:
+    return WO_UNPACKED_MEMBER;
   case LZMA_OK:
   case LZMA_BUF_ERROR:
-  case LZMA_UNSUPPORTED_CHECK: return WO_UNPACKED_SOME;
-  case LZMA_MEM_ERROR: return WO_UNPACKED_NO_MEMORY;
-  case LZMA_MEMLIMIT_ERROR: return WO_UNPACKED_TOO_LARGE;
-  default: return WO_UNPACKED_DAMAGED;
+  case LZMA_UNSUPPORTED_CHECK:
+    return WO_UNPACKED_SOME;
+  case LZMA_MEM_ERROR:
+    return WO_UNPACKED_NO_MEMORY;
+  case LZMA_MEMLIMIT_ERROR:
+    return WO_UNPACKED_TOO_LARGE;
+  default:
+    return WO_UNPACKED_DAMAGED;
   }
 }
 
@@ -169,16 +179,18 @@ static bool zstd_begin(void **state) {
   if (!zstd->stream) return false;
   zstd->wanted = ZSTD_initDStream(zstd->stream);
   zstd->ending = WO_UNPACKED_SOME;
-  return !ZSTD_isError(zstd->wanted) &&
-         !ZSTD_isError(ZSTD_DCtx_setParameter(zstd->stream, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG));
+  return !ZSTD_isError(zstd->wanted) && !ZSTD_isError(ZSTD_DCtx_setParameter(zstd->stream, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG));
 }
 
 static enum wo_unpacked zstd_ending(size_t result) {
   if (!ZSTD_isError(result)) return result == 0 ? WO_UNPACKED_MEMBER : WO_UNPACKED_SOME;
   switch (ZSTD_getErrorCode(result)) {
-  case ZSTD_error_memory_allocation: return WO_UNPACKED_NO_MEMORY;
-  case ZSTD_error_frameParameter_windowTooLarge: return WO_UNPACKED_TOO_LARGE;
-  default: return WO_UNPACKED_DAMAGED;
+  case ZSTD_error_memory_allocation:
+    return WO_UNPACKED_NO_MEMORY;
+  case ZSTD_error_frameParameter_windowTooLarge:
+    return WO_UNPACKED_TOO_LARGE;
+  default:
+    return WO_UNPACKED_DAMAGED;
   }
 }
 
@@ -190,8 +202,10 @@ static size_t zstd_fill(struct zstd *zstd, const struct wo_unpack_io *io) {
   zstd->at = 0;
   zstd->len = out.pos;
   zstd->ending = zstd_ending(result);
-  if (ZSTD_isError(result)) zstd->reason = ZSTD_getErrorName(result);
-  else zstd->wanted = result;
+  if (ZSTD_isError(result))
+    zstd->reason = ZSTD_getErrorName(result);
+  else
+    zstd->wanted = result;
   return in.pos;
 }
 

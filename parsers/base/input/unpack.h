@@ -9,9 +9,9 @@
 enum { WO_UNPACK_MAGIC_MAX = 6 };
 
 enum wo_unpacked {
-  WO_UNPACKED_SOME,      /* bytes were taken or given, or more are needed */
-  WO_UNPACKED_MEMBER,    /* the member is complete */
-  WO_UNPACKED_DAMAGED,   /* `reason` says why, if the library does */
+  WO_UNPACKED_SOME,    /* bytes were taken or given, or more are needed */
+  WO_UNPACKED_MEMBER,  /* the member is complete */
+  WO_UNPACKED_DAMAGED, /* `reason` says why, if the library does */
   WO_UNPACKED_NO_MEMORY,
   WO_UNPACKED_TOO_LARGE, /* the member asks for more memory than WO_LIMIT_UNPACK_BYTES */
 };

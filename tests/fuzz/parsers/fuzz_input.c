@@ -1,7 +1,6 @@
-/* Fuzzes the input reader: the bytes arrive through a descriptor, as a plain text, compressed, or as an archive, whichever they look
- * like. Checks:
- * plain bytes come out as they went in, also those behind a gzip member, the amount and the text do not depend on the size of the
- * reads, a failure comes once, and the end is final. */
+/* Fuzzes the input reader: the bytes arrive through a descriptor, as a plain text, compressed, or as an archive, whichever they
+ * look like. Checks: plain bytes come out as they went in, also those behind a gzip member, the amount and the text do not depend
+ * on the size of the reads, a failure comes once, and the end is final. */
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -55,7 +54,8 @@ static void read_all(int fd, size_t cap, struct outcome *outcome) {
   require(wo_input_close(input) == NULL);
 }
 
-/* The files of an archive, or the one file that everything else is: their number and lengths do not depend on the size of reads. */
+/* The files of an archive, or the one file that everything else is: their number and lengths do not depend on the size of reads.
+ */
 static uint64_t read_files(int fd, size_t cap) {
   struct wo_input *input = NULL;
   uint64_t sum = 0;

@@ -143,10 +143,8 @@ static void test_lines_of_the_limits_length(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_mark_anywhere_in_a_long_line),
-      cmocka_unit_test(test_a_message_anywhere_in_a_long_line),
-      cmocka_unit_test(test_a_cut_is_no_line_end),
-      cmocka_unit_test(test_the_match_is_kept),
+      cmocka_unit_test(test_a_mark_anywhere_in_a_long_line), cmocka_unit_test(test_a_message_anywhere_in_a_long_line),
+      cmocka_unit_test(test_a_cut_is_no_line_end),           cmocka_unit_test(test_the_match_is_kept),
       cmocka_unit_test(test_lines_of_the_limits_length),
   };
   return cmocka_run_group_tests(tests, own_setup, own_teardown);

@@ -74,7 +74,8 @@ static void test_needs(void **state) {
     struct wo_err err = {0};
     struct wo_view needs[8];
     char got[9] = "";
-    if (wo_expr_parse(&arena, wo_view_of(rows[i].text), &names, &expr, &err) != WO_OK) fail_msg("%s: %s", rows[i].text, err.message);
+    if (wo_expr_parse(&arena, wo_view_of(rows[i].text), &names, &expr, &err) != WO_OK)
+      fail_msg("%s: %s", rows[i].text, err.message);
     const size_t count = wo_expr_needs(expr, needs, 8);
     for (size_t k = 0; k < count; k++) got[k] = needs[k].ptr[0];
     assert_string_equal(got, rows[i].needs);

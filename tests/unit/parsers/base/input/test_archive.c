@@ -165,7 +165,8 @@ static void damaged_headers_are_named(void **state) {
 static void absurd_figures_end(void **state) {
   (void)state;
   static struct tape tape;
-  static const char *const records[] = {"0 path=a\n", "9999999 path=a\n", "3 \n", "x", "12 path=", "9 size=-1\n", "17 size=9999999\n"};
+  static const char *const records[] = {
+      "0 path=a\n", "9999999 path=a\n", "3 \n", "x", "12 path=", "9 size=-1\n", "17 size=9999999\n"};
   char text[4096];
   for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) {
     struct wo_err err = {0};
@@ -199,9 +200,12 @@ static void other_bytes_come_as_they_are(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(files_come_one_after_the_other), cmocka_unit_test(names_are_put_together),
-      cmocka_unit_test(cut_archives_give_what_they_hold), cmocka_unit_test(damaged_headers_are_named),
-      cmocka_unit_test(absurd_figures_end), cmocka_unit_test(other_bytes_come_as_they_are),
+      cmocka_unit_test(files_come_one_after_the_other),
+      cmocka_unit_test(names_are_put_together),
+      cmocka_unit_test(cut_archives_give_what_they_hold),
+      cmocka_unit_test(damaged_headers_are_named),
+      cmocka_unit_test(absurd_figures_end),
+      cmocka_unit_test(other_bytes_come_as_they_are),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
