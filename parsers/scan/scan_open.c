@@ -9,8 +9,8 @@
 #define LEAD_BYTES 512
 
 void wo_scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line) {
-  line->raw = raw;
   const struct wo_view label = wo__scan_cut_label(scan, &raw);
+  line->raw = raw;
   line->full = wo_clean_line(raw, scan->clean, WO_LIMIT_LINE_BYTES);
   line->prefix = wo_prefix_read(line->full);
   wo__scan_note_label(scan, label, &line->prefix);

@@ -239,6 +239,7 @@ static void emit(struct wo_scan *scan, const struct wo_steps_series *series, con
   struct wo_line line;
   if (series->count < PRINTS_MIN) return;
   wo_scan_make_line(scan, (struct wo_view){series->text, series->text_len}, series->line_last, series->byte_last, &line);
+  line.offset = series->byte_last; /* a label in front of it belongs to the place */
   struct wo_event *const event = wo_scan_add_event(scan, &line, pattern, WO_KIND_MEMORY_STEPS, 0, series->length_last);
   if (event == NULL) return;
   event->is_quoted = false;
