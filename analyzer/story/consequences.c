@@ -107,7 +107,7 @@ static bool is_collective(const struct wo_event *event) {
 
 /* Signals that a person or the workload manager sends. */
 static bool is_request_to_stop(enum wo_signal signal) {
-  return signal == WO_SIGNAL_INT || signal == WO_SIGNAL_TERM;
+  return signal == WO_SIGNAL_HUP || signal == WO_SIGNAL_INT || signal == WO_SIGNAL_TERM;
 }
 
 /* What the launcher does when one of its processes has ended says nothing of a signal from outside. */

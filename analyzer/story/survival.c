@@ -102,7 +102,7 @@ static bool fails_otherwise(const struct wo_event *event) {
 static bool is_of_work(const struct wo_event *success) {
   static const char *const words[] = {"train",  "evaluat", "infer",  "generat", "tun",    "epoch",   "model", "checkpoint",
                                       "saved",  "wrote",   "writt",  "export",  "result", "accura",  "loss",  "score",
-                                      "metric", "runtime", "sample", "100%",    "sweep",  "process", "f1",    "correct"};
+                                      "metric", "runtime", "sample", "100%",    "sweep",  "process", "f1",    "correct", "analysis"};
   return WO_VIEW_ANY(success->match, wo_view_has_nocase, words);
 }
 

@@ -7,7 +7,8 @@
 /* Whether the line is a server's record of a request that it answered well. Probes are answered by servers that do nothing else
  * any more. */
 static bool is_answer(struct wo_view text) {
-  static const char *const answers[] = {"HTTP/1.1\" 200", "HTTP/1.0\" 200", "HTTP/2\" 200", "HTTP/2.0\" 200"};
+  static const char *const answers[] = {"HTTP/1.1\" 200", "HTTP/1.0\" 200", "HTTP/2\" 200", "HTTP/2.0\" 200",
+                                        "HTTP/1.1\" 400", "HTTP/1.1\" 422"}; /* the last two: the client's fault */
   static const char *const probes[] = {"/health", "/metrics", "/ping", "/ready", "/live", "/stats"};
   return WO_VIEW_ANY(text, wo_view_has, answers) && !WO_VIEW_ANY(text, wo_view_has, probes);
 }

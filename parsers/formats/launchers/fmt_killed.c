@@ -29,12 +29,17 @@ static bool is_shell_job(struct wo_view text) {
   return wo_view_starts(in, "Killed ") || wo_view_starts(in, "killed ");
 }
 
+/* Alone on its line, as macOS prints it, or at the end of a progress bar, which ends no line. */
+static bool is_alone(struct wo_view text) {
+  const struct wo_view word = wo_view_trim(text);
+  return wo_view_is(word, "Killed") || wo_view_is(word, "Killed: 9") || wo_view_ends(word, "]Killed");
+}
+
 static enum wo_more begin_killed(struct wo_open *open, const struct wo_match *match) {
   (void)match;
   uint64_t pid = 0;
   const bool has_pid = read_shell_line(open->line->text, &pid);
-  const bool is_alone = wo_view_is(wo_view_trim(open->line->text), "Killed");
-  if (!has_pid && !is_alone && !is_shell_job(open->line->full)) return WO_MORE_NO;
+  if (!has_pid && !is_alone(open->line->text) && !is_shell_job(open->line->full)) return WO_MORE_NO;
   struct wo_event *event = wo_open_add(open, WO_KIND_KILLED, open->line->text);
   if (event && has_pid) wo_event_set_exact(open->store, event, WO_FIELD_PID, (double)pid);
   return WO_MORE_NO;

@@ -165,9 +165,7 @@ static void formats_without_library_are_named(void **state) {
 
 static void text_that_begins_like_a_magic_is_text(void **state) {
   (void)state;
-  static const char *const texts[] = {"\xfd"
-                                      "7zXY",
-                                      "\xfd", "\x28\xb5\x2f", "(step 1)", "\x1fno"};
+  static const char *const texts[] = {"\xfd\x37zXY", "\xfd", "\x28\xb5\x2f", "(step 1)", "\x1fno"};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     struct wo_input *input = NULL;
     char got[16];
