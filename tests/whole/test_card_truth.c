@@ -159,7 +159,7 @@ static void add_frame(struct wo_text *log, const char *file, const char *functio
 }
 
 static void add_traceback(struct wo_text *log, enum phase phase) {
-  static const char own[] = "/home/mira/work/train.py";
+  static const char own[] = "/home/mira/jobs/train.py";
   static const char torch[] = "/opt/conda/lib/python3.11/site-packages/torch";
   char file[160];
   if (phase == LATE) wo_text_add(log, "step 4200: loss=1.204\n");
@@ -188,7 +188,7 @@ static void add_traceback(struct wo_text *log, enum phase phase) {
     break;
   case ATTENTION:
     add_frame(log, own, "<module>", "out = model(batch)");
-    add_frame(log, "/home/mira/work/attention.py", "forward", "attn_weights = torch.matmul(query, key.transpose(2, 3))");
+    add_frame(log, "/home/mira/jobs/attention.py", "forward", "attn_weights = torch.matmul(query, key.transpose(2, 3))");
     break;
   default:
     add_frame(log, own, "<module>", "out = model(batch)");
@@ -324,10 +324,10 @@ static void test_one_crossing(void **state) {
 #define FRAME(file, function, code) "  File \"" file "\", line 31, in " function "\n    " code "\n"
 #define TORCH "/opt/conda/lib/python3.11/site-packages/torch/"
 #define TO_CARD                                                                                                                  \
-  TRACEBACK FRAME("/home/mira/work/train.py", "<module>", "net = Net().to(device)")                                              \
+  TRACEBACK FRAME("/home/mira/jobs/train.py", "<module>", "net = Net().to(device)")                                              \
       FRAME(TORCH "nn/modules/module.py", "convert", "return t.to(device, dtype if t.is_floating_point() else None)")
 #define IN_BACKWARD                                                                                                              \
-  TRACEBACK FRAME("/home/mira/work/train.py", "<module>", "loss.backward()")                                                     \
+  TRACEBACK FRAME("/home/mira/jobs/train.py", "<module>", "loss.backward()")                                                     \
       FRAME(TORCH "autograd/__init__.py", "backward", "_engine_run_backward(")
 #define GPUSTAT(index, used) "[" index "] Tesla V100-SXM2-32GB | 46'C,   0 % | " used " / 32510 MB |\n"
 #define TF_DEVICE(mb)                                                                                                            \
@@ -348,7 +348,7 @@ static void test_one_crossing(void **state) {
        "unallocated.\n"
 
 #define IN_FORWARD                                                                                                               \
-  TRACEBACK FRAME("/home/mira/work/train.py", "<module>", "out = model(batch)")                                                  \
+  TRACEBACK FRAME("/home/mira/jobs/train.py", "<module>", "out = model(batch)")                                                  \
       FRAME(TORCH "nn/modules/module.py", "_call_impl", "return forward_call(*args, **kwargs)")
 #define ON_WINDOWS                                                                                                               \
   TRACEBACK FRAME("C:\\Users\\mira\\work\\train.py", "<module>", "out = model(batch)")                                           \
