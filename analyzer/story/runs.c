@@ -108,10 +108,12 @@ static bool is_known_banner(const struct walk *walk, const struct wo_event *even
   return false;
 }
 
-/* Whether the numbers of the steps start again: the program does too, if nothing caught what had ended it. */
+/* Whether the numbers of the steps start again: the program does too, if nothing caught what had ended it. Of several processes
+ * another one may print its own steps late, until the launcher tells of the end. */
 static bool has_steps_again(const struct walk *walk, const struct wo_event *event) {
   const bool is_epoch = wo_view_is(walk->step_name, "epoch");
   if (event->kind != WO_KIND_PROGRESS || !walk->is_uncaught || walk->step < (is_epoch ? EPOCHS_DONE : STEPS_DONE)) return false;
+  if (!walk->is_alone && walk->end_line <= walk->death->span.line) return false;
   const double step = wo_event_number(event, WO_FIELD_STEP, -1);
   const bool is_same_count = wo_event_number(event, WO_FIELD_STEP_TOTAL, -1) == walk->step_total &&
                              wo_view_equal(wo_event_text(event, WO_FIELD_NAME), walk->step_name);
