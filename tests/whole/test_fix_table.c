@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include "tests/support/job/judged.h"
-#include "tests/support/job/job_sample.h"
 
 enum { COMPLAINT_BYTES = 512 };
 
@@ -47,12 +46,13 @@ static bool is_withheld(const struct wo_report *report, struct wo_view words) {
   return false;
 }
 
-static bool holds(const struct wo_report *report, struct wo_view line) {
+static bool holds(const struct wo_pack *pack, const struct sample_job *sample, struct wo_view line) {
   const struct wo_view verb = wo_view_cut(&line, ' ');
   const struct wo_view id = wo_view_cut(&line, ' ');
-  const struct wo_finding_fix *const fix = fix_of(report, id);
+  const struct wo_finding_fix *const fix = fix_of(sample->report, id);
+  if (!wo_pack_fix(pack, id)) fail_msg("no fix %.*s", (int)id.len, id.ptr);
   if (wo_view_is(verb, "silent")) return fix == NULL;
-  if (wo_view_is(verb, "withholds")) return fix == NULL && line.len > 2 && is_withheld(report, line);
+  if (wo_view_is(verb, "withholds")) return fix == NULL && line.len > 2 && is_withheld(sample->report, line);
   if (!wo_view_is(verb, "offers") || fix == NULL) return false;
   while (line.len > 0) {
     if (!has_change(fix, wo_view_cut(&line, ' '))) return false;
@@ -60,38 +60,17 @@ static bool holds(const struct wo_report *report, struct wo_view line) {
   return true;
 }
 
-static size_t check_case(const struct wo_pack *pack, const struct wo_table_case *item) {
-  static char log[64 * 1024];
-  struct sample_job sample;
-  struct wo_view rest = item->expect;
-  size_t failed = 0;
-  snprintf(log, sizeof log, "%.*s", (int)item->log.len, item->log.ptr);
-  sample_log(&sample, pack, log);
-  while (rest.len > 0) {
-    const struct wo_view line = wo_view_trim(wo_view_cut(&rest, '\n'));
-    if (line.len == 0 || line.ptr[0] == '#') continue;
-    const struct wo_view id = wo_view_sub(line, wo_view_find_char(line, ' ', 0) + 1, line.len);
-    struct wo_view name = id;
-    name = wo_view_cut(&name, ' ');
-    if (!wo_pack_fix(pack, name)) fail_msg("line %llu: no fix %.*s", (unsigned long long)item->line, (int)name.len, name.ptr);
-    if (holds(sample.report, line)) continue;
-    print_error("fixes.txt:%llu: %.*s: not so: %.*s\n", (unsigned long long)item->line, (int)item->title.len, item->title.ptr,
-                (int)line.len, line.ptr);
-    for (size_t i = 0; i < sample.report->finding_count; i++) {
-      const struct wo_finding *const finding = &sample.report->findings[i];
-      print_error("  %.*s:", (int)finding->cause->id.len, finding->cause->id.ptr);
-      for (size_t k = 0; k < finding->fix_count; k++)
-        print_error(" %.*s", (int)finding->fixes[k].id.len, finding->fixes[k].id.ptr);
-      print_error("\n");
-    }
-    failed++;
+static void explain(const struct sample_job *sample) {
+  for (size_t i = 0; i < sample->report->finding_count; i++) {
+    const struct wo_finding *const finding = &sample->report->findings[i];
+    print_error("  %.*s:", (int)finding->cause->id.len, finding->cause->id.ptr);
+    for (size_t k = 0; k < finding->fix_count; k++) print_error(" %.*s", (int)finding->fixes[k].id.len, finding->fixes[k].id.ptr);
+    print_error("\n");
   }
-  sample_done(&sample);
-  return failed;
 }
 
 static void test_table(void **state) {
-  judge_table(*state, "fixes.txt", 30, check_case);
+  judge_table(*state, &(struct judged_table){"fixes.txt", 30, holds, explain});
 }
 
 int main(void) {

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "tests/support/job/job_sample.h"
 #include "tests/support/job/judged.h"
 
 enum { COMPLAINT_BYTES = 512 };
@@ -40,7 +39,8 @@ static bool says(const struct wo_event *failure, struct wo_view words) {
   return failure && (wo_view_has(failure->text, text) || wo_view_has(wo_event_text(failure, WO_FIELD_MESSAGE), text));
 }
 
-static bool holds(const struct sample_job *sample, struct wo_view line) {
+static bool holds(const struct wo_pack *pack, const struct sample_job *sample, struct wo_view line) {
+  (void)pack;
   const struct wo_view verb = wo_view_cut(&line, ' ');
   const struct wo_event *const failure = sample_failure(sample);
   if (wo_view_is(verb, "outcome")) return wo_view_is(line, sample_outcome(sample));
@@ -54,35 +54,16 @@ static bool holds(const struct sample_job *sample, struct wo_view line) {
   return wo_view_is(verb, "says") && says(failure, line);
 }
 
-static void complain(const struct wo_table_case *item, struct wo_view line, const struct sample_job *sample) {
+static void explain(const struct sample_job *sample) {
   const struct wo_event *const failure = sample_failure(sample);
   const struct wo_view cause = first_cause(sample);
-  print_error("stories.txt:%llu: %.*s: not so: %.*s\n", (unsigned long long)item->line, (int)item->title.len, item->title.ptr,
-              (int)line.len, line.ptr);
   print_error("  %s, line %llu, %zu runs, %zu survived, %.*s: %.*s\n", sample_outcome(sample),
               (unsigned long long)(failure ? failure->span.line : 0), sample->job->story.run_count, count_survived(sample),
               (int)cause.len, cause.ptr, failure ? (int)failure->text.len : 0, failure ? failure->text.ptr : "");
 }
 
-static size_t check_case(const struct wo_pack *pack, const struct wo_table_case *item) {
-  static char log[64 * 1024];
-  struct sample_job sample;
-  struct wo_view rest = item->expect;
-  size_t failed = 0;
-  snprintf(log, sizeof log, "%.*s", (int)item->log.len, item->log.ptr);
-  sample_log(&sample, pack, log);
-  while (rest.len > 0) {
-    const struct wo_view line = wo_view_trim(wo_view_cut(&rest, '\n'));
-    if (line.len == 0 || line.ptr[0] == '#' || holds(&sample, line)) continue;
-    complain(item, line, &sample);
-    failed++;
-  }
-  sample_done(&sample);
-  return failed;
-}
-
 static void test_table(void **state) {
-  judge_table(*state, "stories.txt", 40, check_case);
+  judge_table(*state, &(struct judged_table){"stories.txt", 40, holds, explain});
 }
 
 int main(void) {
