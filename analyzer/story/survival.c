@@ -33,6 +33,7 @@ enum aspect {
   EXITED_ITSELF,
   EXITED_BADLY, /* a process or the launcher reports an exit that is not good */
   WAS_ENDED,    /* a task by srun, since another one had ended */
+  LEFT_BEHIND,  /* a process misses another one */
   RAN_OUT,      /* of memory, again */
   FAILED_OTHERWISE,
   ENDED_UNNAMED, /* by a traceback that does not show its own reason: an echo, or cut off */
@@ -52,7 +53,7 @@ struct mark {
   wo_event_id event;
 };
 
-enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 6 };
+enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 7 };
 
 /* The end of the log cut the traceback before its exception. */
 static bool is_cut(const struct wo_event *traceback) {
@@ -100,9 +101,10 @@ static bool fails_otherwise(const struct wo_event *event) {
 /* Whether a word of success is about the work of the program. "Done", and the end of a job or a script, are said by shells too,
  * whatever had become of the program. */
 static bool is_of_work(const struct wo_event *success) {
-  static const char *const words[] = {"train",  "evaluat", "infer",  "generat", "tun",    "epoch",   "model", "checkpoint",
-                                      "saved",  "wrote",   "writt",  "export",  "result", "accura",  "loss",  "score",
-                                      "metric", "runtime", "sample", "100%",    "sweep",  "process", "f1",    "correct", "analysis"};
+  static const char *const words[] = {"train",      "evaluat", "infer",   "generat", "tun",    "epoch",  "model",
+                                      "checkpoint", "saved",   "wrote",   "writt",   "export", "result", "accura",
+                                      "loss",       "score",   "metric",  "runtime", "sample", "100%",   "sweep",
+                                      "process",    "f1",      "correct", "analysis"};
   return WO_VIEW_ANY(success->match, wo_view_has_nocase, words);
 }
 
@@ -117,6 +119,7 @@ static void add_event(struct marks *marks, const struct wo_job *job, const struc
   if (class == WO_CLASS_EXIT || class == WO_CLASS_ENDING || event->kind == WO_KIND_ELASTIC)
     add(marks, job, event, ENDED_BADLY, ANY_RANK);
   if (class == WO_CLASS_EXIT || event->kind == WO_KIND_ELASTIC) add(marks, job, event, EXITED_BADLY, ANY_RANK);
+  if (wo__is_consequence(event) && !wo__is_reaction(event)) add(marks, job, event, LEFT_BEHIND, ANY_RANK);
   if (event->kind == WO_KIND_TASK_EXIT) {
     if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) > 0) add(marks, job, event, EXITED_ITSELF, ANY_RANK);
     if (wo__is_ended_by_others(event)) add(marks, job, event, WAS_ENDED, ANY_RANK);
@@ -235,6 +238,18 @@ static bool has_one_task_gone(const struct marks *marks, const struct wo_job *jo
          follows(marks, job, failure, WAS_ENDED);
 }
 
+/* Whether nothing caught the exception of a process, and others then missed it: steps below may be theirs, printed late or before
+ * they noticed. */
+static bool has_left_peers(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
+  return failure->rank == WO_RANK_UNKNOWN && wo__is_uncaught(job, failure) && follows(marks, job, failure, LEFT_BEHIND) &&
+         follows(marks, job, failure, EXITED_BADLY);
+}
+
+/* Whether the steps show that the process that failed went on. */
+static bool has_stepped_on(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
+  return steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure) && !has_left_peers(marks, job, failure);
+}
+
 /* Whether the program ended right after it had said that it goes on, and nothing else explains that end: it did not recover. */
 static bool has_died_recovering(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure,
                                 uint64_t recovery) {
@@ -297,7 +312,7 @@ static bool is_survived(const struct marks *marks, struct wo_job *job, const str
     return !has_died_recovering(marks, job, failure, recovery);
   const bool has_bad_end = next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
   if (wo__is_caught(job, failure) && is_request_over(marks, job, failure)) return true;
-  if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
+  if (has_stepped_on(marks, job, failure)) return true;
   if (wo__is_uncaught(job, failure)) return is_process_alive(marks, job, failure);
   if (!has_bad_end && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0) return true;
   if (!has_bad_end && has_worked_on(marks, job, failure)) return true;
@@ -334,16 +349,17 @@ static bool has_job_gone_on(const struct marks *marks, const struct wo_job *job,
   return has_steps_after(marks, job, failure) || (life && wo_view_has(life->text, "HTTP/"));
 }
 
-/* Whether a program that prints an exception of a package's module goes on without that module: it writes more, and nobody tells of
- * a bad end. */
+/* Whether a program that prints an exception of a package's module goes on without that module: it writes more, and nobody tells
+ * of a bad end. */
 static bool has_done_without(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
   const bool has_more = job->inputs[failure->span.file].lines > failure->span.line + LINES_AFTER_IMPORT;
   if (!has_more || !wo__is_in_import(failure) || is_cut(failure)) return false;
-  return next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) == 0 && next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK) == 0;
+  return next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) == 0 &&
+         next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK) == 0;
 }
 
-/* Whether the script went on without a program that was not started: another one made steps or finished its work, and nobody tells
- * of a bad end. */
+/* Whether the script went on without a program that was not started: another one made steps or finished its work, and nobody
+ * tells of a bad end. */
 static bool has_started_another(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
   if (failure->mark != WO_MARK_NOT_STARTED || next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0) return false;
   return next_line(marks, job, failure, STEPPED, ANY_RANK) > 0 || next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0;
@@ -356,7 +372,7 @@ static bool is_error_survived(const struct marks *marks, struct wo_job *job, con
   if (is_process_alive(marks, job, failure)) return true;
   if (wo_event_number(failure, WO_FIELD_IS_CAUGHT, 0) == WO_CAUGHT_RECORDED) return true;
   if (wo__is_caught(job, failure)) return is_request_over(marks, job, failure);
-  if (steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure)) return true;
+  if (has_stepped_on(marks, job, failure)) return true;
   if (has_started_another(marks, job, failure)) return true;
   const bool is_exception = failure->kind == WO_KIND_TRACEBACK;
   if (is_exception && (has_job_gone_on(marks, job, failure) || has_done_without(marks, job, failure))) return true;
