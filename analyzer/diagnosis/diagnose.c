@@ -4,10 +4,10 @@
 
 #include <assert.h>
 
-/* Whether a fact is unknown without which the cause cannot apply. */
-static bool lacks_fact(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause) {
+/* Whether a fact is unknown, or another text, without which the cause cannot apply. */
+static bool lacks_need(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause) {
   for (size_t i = 0; i < cause->need_count; i++) {
-    if (!diagnosis->source.get(diagnosis->source.context, cause->needs[i]).is_known) return true;
+    if (!wo_need_is_met(cause->needs[i], &diagnosis->source)) return true;
   }
   return false;
 }
@@ -106,7 +106,7 @@ enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, const struct wo
   size_t count = 0;
   for (size_t i = 0; i < pack->cause_count; i++) {
     const struct wo_cause *cause = &pack->causes[i];
-    if (cause->off || lacks_fact(diagnosis, cause)) continue;
+    if (cause->off || lacks_need(diagnosis, cause)) continue;
     cause = wo_pack_cause_head(pack, i);
     if (cause && !applies(diagnosis, cause)) continue;
     cause = cause ? wo_pack_cause_at(pack, i) : NULL;

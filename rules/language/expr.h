@@ -144,9 +144,25 @@ void wo_expr_each_kind(const struct wo_expr *expr, void (*fn)(void *context, str
 /* Calls fn with the name of each fact that the expression can use (definitions expanded; a name may come more than once). */
 void wo_expr_each_fact(const struct wo_expr *expr, void (*fn)(void *context, struct wo_view name), void *context);
 
-/* The facts without which a BOOL expression is not true, whatever the others are: their names, each once, in the order of the
- * text with definitions expanded. Returns how many were stored; there may be more than `cap`, and some that the form of the
- * expression does not show. */
-size_t wo_expr_needs(const struct wo_expr *expr, struct wo_view *names, size_t cap);
+/* A fact without which a BOOL expression is not true, whatever the others are. With values, it is not true either where the fact
+ * is another text than each of them. */
+#define WO_NEED_VALUES 24
+#define WO_NEED_BYTES 320 /* room for the text of nearly all */
+struct wo_need {
+  struct wo_view name;
+  struct wo_view values[WO_NEED_VALUES]; /* parts of the expression */
+  size_t value_count;                    /* 0: any value */
+};
+
+/* The needs of a BOOL expression: facts, each once, in the order of the text with definitions expanded. Returns how many were
+ * stored; there may be more than `cap`, and some that the form of the expression does not show. */
+size_t wo_expr_needs(const struct wo_expr *expr, struct wo_need *needs, size_t cap);
+
+/* Writes a need as text, "oom.kind" or "oom.kind=cuda_oom|hip_oom", NUL-terminated: without the values where they have no room.
+ * Returns its length; cap > 0. */
+size_t wo_need_text(const struct wo_need *need, char *buf, size_t cap);
+
+/* Whether a need that is written so can be met with these facts. */
+bool wo_need_is_met(struct wo_view need, const struct wo_facts_source *facts);
 
 #endif

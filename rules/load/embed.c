@@ -95,19 +95,19 @@ static void drop_deep(cJSON *object) {
   }
 }
 
-/* Gives a cause the list of facts that its condition needs: where one of them is unknown, a diagnosis reads
- * nothing else of it. False when memory is out. */
+/* Gives a cause the list of what its condition needs: where one of them is not met, a diagnosis reads nothing else of it. False
+ * when memory is out. */
 static bool add_needs(const struct wo_pack *pack, cJSON *object) {
   enum { NEEDS_MAX = 3 }; /* further ones rarely decide */
   if (!cJSON_IsObject(object) || object->child == NULL || strcmp(object->child->string, "cause") != 0) return true;
   const struct wo_cause *const cause = wo_pack_cause(pack, wo_view_of(object->child->valuestring));
-  struct wo_view names[NEEDS_MAX];
-  const size_t count = cause == NULL ? 0 : wo_expr_needs(cause->when, names, NEEDS_MAX);
+  struct wo_need needs[NEEDS_MAX];
+  const size_t count = cause == NULL ? 0 : wo_expr_needs(cause->when, needs, NEEDS_MAX);
   cJSON *const list = cJSON_CreateArray();
   for (size_t i = 0; i < count; i++) {
-    char name[64];
-    wo_view_copy(names[i], name, sizeof name);
-    if (!cJSON_AddItemToArray(list, cJSON_CreateString(name))) return false;
+    char text[WO_NEED_BYTES];
+    wo_need_text(&needs[i], text, sizeof text);
+    if (!cJSON_AddItemToArray(list, cJSON_CreateString(text))) return false;
   }
   return list != NULL && cJSON_AddItemToObject(object, "needs", list);
 }

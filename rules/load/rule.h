@@ -59,7 +59,7 @@ struct wo_cause {
   const struct wo_template *summary; /* its meaning, with this job's numbers */
   struct wo_view means;              /* one sentence, for `explain` */
   struct wo_view details;            /* long text for `explain`; may be empty */
-  const struct wo_view *needs;       /* facts without which `when` cannot hold; not given for the user's own rules */
+  const struct wo_view *needs;       /* without which `when` cannot hold (wo_need_is_met); not given for the user's own rules */
   size_t need_count;
   const struct wo_expr *when;
   const struct wo_clause *not_when; /* say = why the rule does not apply; weight unused */

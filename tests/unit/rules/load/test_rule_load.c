@@ -532,10 +532,14 @@ static void test_out_of_memory_in_folder(void **state) {
 
 /* The list that was compiled in is that of the condition. */
 static void check_needs(const struct wo_cause *cause, const struct wo_cause *late) {
-  struct wo_view names[3];
-  const size_t count = wo_expr_needs(cause->when, names, 3);
+  struct wo_need needs[3];
+  const size_t count = wo_expr_needs(cause->when, needs, 3);
   assert_int_equal(late->need_count, count);
-  for (size_t i = 0; i < count; i++) assert_true(wo_view_equal(names[i], late->needs[i]));
+  for (size_t i = 0; i < count; i++) {
+    char text[WO_NEED_BYTES];
+    wo_need_text(&needs[i], text, sizeof text);
+    assert_true(wo_view_equal(wo_view_of(text), late->needs[i]));
+  }
 }
 
 /* What is read when it is asked for is what is read at once otherwise. */
