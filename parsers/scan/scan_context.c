@@ -29,12 +29,39 @@ static bool look_at(struct wo_scan *scan, struct wo_candidate *candidate, wo_eve
   return match_first(scan, scan->before, candidate, failure);
 }
 
+/* At the failure of the last walk, goes to where that one came to. False when nothing is left to look at. */
+static bool pass_walked(const struct wo_walk_memo *memo, struct wo_backwards *walk, int *lines) {
+  if (memo->line == 0 || walk->base + walk->end != memo->from) return true;
+  if (memo->to <= walk->base + walk->floor) return false;
+  walk->end = (size_t)(memo->to - walk->base);
+  walk->number = memo->to_line;
+  *lines += memo->lines;
+  return true;
+}
+
+/* Walks back to the nearest progress. has_stage: a stage is known, or was looked for by the walk from an earlier failure. */
+static void walk_to_progress(struct wo_scan *scan, struct wo_backwards *walk, wo_event_id failure, bool has_stage,
+                             struct wo_walk_memo *memo) {
+  struct wo_view raw;
+  uint64_t offset = 0;
+  bool is_found = false;
+  int lines = 0;
+  while (!is_found && pass_walked(&scan->walk_memo, walk, &lines)) {
+    memo->to = walk->base + walk->end;
+    memo->to_line = walk->number;
+    memo->lines = lines;
+    if (lines++ >= BEFORE_LINES || !wo__scan_previous_line(walk, &raw, &offset)) return;
+    struct wo_candidate before = wo__candidate_at(scan, raw, walk->number, offset);
+    has_stage = has_stage || walk->number <= scan->walk_memo.line;
+    is_found = look_at(scan, &before, failure, &has_stage);
+  }
+}
+
 /* The scanner's own buffer for clean text still holds the failing line, so the walk has a buffer of its own. */
 static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
   struct wo_backwards walk = wo__scan_walk_back(scan, scan->line_start, line->number);
-  struct wo_view raw;
-  uint64_t offset = 0;
-  bool has_stage = false; /* also in lines that the walk from an earlier failure has looked at */
+  struct wo_walk_memo memo = {.line = line->number, .from = walk.base + walk.end};
+  bool has_stage = false;
   /* The failing line itself may carry the bar that the message was glued to. */
   const bool is_own = wo_event_get(scan->store, failure)->span.line == line->number;
   struct wo_candidate own = wo__candidate_of(scan, line);
@@ -42,13 +69,9 @@ static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_eve
   char *const clean = scan->clean;
   char buf[WO_SCAN_AROUND_BYTES];
   scan->clean = buf;
-  for (int lines = 0; lines < BEFORE_LINES && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
-    struct wo_candidate before = wo__candidate_at(scan, raw, walk.number, offset);
-    has_stage = has_stage || walk.number <= scan->walked_line;
-    if (look_at(scan, &before, failure, &has_stage)) break;
-  }
+  walk_to_progress(scan, &walk, failure, has_stage, &memo);
   scan->clean = clean;
-  scan->walked_line = line->number;
+  scan->walk_memo = memo;
 }
 
 /* So much shows that a program went on: five lines that only one which lives on writes. */

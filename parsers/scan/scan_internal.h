@@ -35,6 +35,16 @@ struct wo_seen_setting {
 /* Writers whose last search for a time is remembered have names of at most this many bytes. */
 #define WO_SCAN_SOURCE_BYTES 64
 
+/* Where the last walk back from a failure came to without progress, so that a walk from the next one does not look there again:
+ * dozens of ranks fail within a few hundred lines. */
+struct wo_walk_memo {
+  uint64_t line; /* of the failure: what is before it was looked at for stages; 0: no walk yet */
+  uint64_t from; /* offset of its start */
+  uint64_t to;   /* offset of the end of the first line that shows progress, or was not looked at */
+  uint64_t to_line;
+  int lines; /* between the two, as the walk counts them */
+};
+
 /* The result of the last search for the time of a line: most searches begin a few lines later and visit the same lines. */
 struct wo_stamp_memo {
   bool is_set;
@@ -135,7 +145,7 @@ struct wo_scan {
   wo_event_id pending[WO_SCAN_PENDING_MAX]; /* failures of this line whose surroundings are still to be looked at */
   size_t pending_count;
   size_t context_count;                                  /* memory failures whose surroundings were looked at */
-  uint64_t walked_line;                                  /* of the last of them: what is before it was looked at for stages */
+  struct wo_walk_memo walk_memo;                         /* of the last of them */
   struct wo_seen_setting settings[WO_SCAN_SETTINGS_MAX]; /* hash table by key */
   uint64_t walked_bytes;                                 /* by walks that are not bounded otherwise, so far */
   uint64_t looked_back_bytes;                            /* by wo_scan_each_line_before, so far */

@@ -217,6 +217,43 @@ static void test_progress_after_a_failure(void **state) {
   sample_free(&log);
 }
 
+static uint64_t line_of_progress_before(const struct wo_event_store *store, wo_event_id failure, uint64_t line) {
+  for (size_t i = 0; i < store->count; i++) {
+    const struct wo_event *const event = &store->items[i];
+    if (event->kind == WO_KIND_PROGRESS && event->of == failure && event->span.line < line) return event->span.line;
+  }
+  return 0;
+}
+
+/* Each failure finds the nearest step above it, also where the walk of an earlier one stopped, and none farther than 200 lines. */
+static void test_progress_before_each_of_many_failures(void **state) {
+  (void)state;
+  uint64_t seed = 91;
+  for (int round = 0; round < 40; round++) {
+    struct sample_log log = {0};
+    struct wo_event_store store;
+    uint64_t steps[8] = {0};
+    uint64_t line = 1, last_step = 0;
+    for (int failure = 0; failure < 8; failure++) {
+      if (sample_below(&seed, 3) == 0) {
+        sample_say(&log, "step 7\n");
+        last_step = line++;
+      }
+      for (size_t filler = sample_below(&seed, 3) * sample_below(&seed, 90); filler > 0; filler--, line++) sample_say(&log, "x\n");
+      sample_say(&log, "HOSTGONE\n");
+      steps[failure] = last_step != 0 && line - last_step <= 200 ? last_step : 0;
+      line++;
+    }
+    sample_scan(own_set, sample_view(&log), CHUNK_WHOLE, &store);
+    for (int failure = 0; failure < 8; failure++) {
+      const struct wo_event *const event = sample_find(&store, WO_KIND_HOST_OOM, (size_t)failure);
+      assert_int_equal(line_of_progress_before(&store, event->id, event->span.line), steps[failure]);
+    }
+    wo_event_store_done(&store);
+    sample_free(&log);
+  }
+}
+
 /* The same after a program's exception: only what was before. */
 static void test_no_progress_is_kept_without_a_failure(void **state) {
   (void)state;
@@ -670,6 +707,7 @@ int main(void) {
       cmocka_unit_test(test_lookback),
       cmocka_unit_test(test_failure_at_the_very_end),
       cmocka_unit_test(test_progress_after_a_failure),
+      cmocka_unit_test(test_progress_before_each_of_many_failures),
       cmocka_unit_test(test_no_progress_is_kept_without_a_failure),
       cmocka_unit_test(test_tail),
       cmocka_unit_test(test_tail_of_a_long_open_line),
