@@ -75,8 +75,8 @@ static bool has_mixed_ids(const struct wo_job *job, size_t from, size_t to) {
 /* Whether the program or the job ended here. A memory message alone is no end: the program may have caught it. */
 static bool is_end(const struct wo_event *event) {
   const enum wo_class class = wo_kind_class(event->kind);
-  return event->kind == WO_KIND_TRACEBACK || event->kind == WO_KIND_ELASTIC || event->kind == WO_KIND_RESTART ||
-         event->kind == WO_KIND_SUCCESS || class == WO_CLASS_ENDING || class == WO_CLASS_EXIT;
+  return event->kind == WO_KIND_TRACEBACK || event->kind == WO_KIND_PROGRAM_ERROR || event->kind == WO_KIND_ELASTIC ||
+         event->kind == WO_KIND_RESTART || event->kind == WO_KIND_SUCCESS || class == WO_CLASS_ENDING || class == WO_CLASS_EXIT;
 }
 
 /* Whether a traceback reports a signal. The workload manager first prints its line and then sends the signal, so this traceback
