@@ -40,10 +40,15 @@ static void set_inferred_rank(struct wo_job *job, int32_t rank) {
   if (traceback) traceback->rank = rank;
 }
 
+static enum wo_outcome outcome_of(const struct wo_job *job, const bool *is_open, const struct wo_event *failure) {
+  if (failure->kind == WO_KIND_UNKNOWN_FAILURE) return wo__unknown_outcome(job, is_open);
+  return failure->kind == WO_KIND_KILLED ? wo__killed_outcome(job, failure) : wo__outcome_of(failure);
+}
+
 static void note_failure(struct wo_job *job, const bool *is_open, const struct wo_event *failure) {
   struct wo_story *story = &job->story;
   story->failure = failure->id;
-  story->outcome = failure->kind == WO_KIND_UNKNOWN_FAILURE ? wo__unknown_outcome(job, is_open) : wo__outcome_of(failure);
+  story->outcome = outcome_of(job, is_open, failure);
   story->outcome_evidence[story->outcome_evidence_count++] = failure->id;
   story->traceback = failure->kind == WO_KIND_TRACEBACK ? failure->id : wo_story_traceback_of(job, failure);
   set_inferred_rank(job, wo_rank_infer(job, failure));

@@ -108,6 +108,9 @@ void wo__late_kills_drop(struct wo_job *job, bool *is_open);
 /* The outcome of a job whose failure is such a line. */
 enum wo_outcome wo__unknown_outcome(const struct wo_job *job, const bool *is_open);
 
+/* The outcome of a job that ends with a kill (WO_KIND_KILLED) of which nobody gives a reason. */
+enum wo_outcome wo__killed_outcome(const struct wo_job *job, const struct wo_event *kill);
+
 /* Ignores (is_quoted) the events of prose if another input reports a failure itself. */
 void wo__set_prose_aside(struct wo_job *job);
 

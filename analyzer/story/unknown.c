@@ -36,6 +36,20 @@ enum wo_outcome wo__unknown_outcome(const struct wo_job *job, const bool *is_ope
   return WO_OUTCOME_UNKNOWN;
 }
 
+/* Whether a workload manager ran the job: a line names the job, the manager's programs, or the script that it copied. */
+static bool has_manager(const struct wo_job *job) {
+  static const char *const words[] = {"slurm", "srun: ", ".lsbatch", "/mom_priv/", "PBS"};
+  wo_each_event (event, &job->events) {
+    if (wo__job_id_of(event).len > 0 || WO_VIEW_ANY(event->text, wo_view_has, words)) return true;
+  }
+  return false;
+}
+
+/* A workload manager tells of kills for memory, and sends many others. Where none is, the kernel is left as the usual sender. */
+enum wo_outcome wo__killed_outcome(const struct wo_job *job, const struct wo_event *kill) {
+  return kill->mark == WO_MARK_TOLD_BY_SHELL && !has_manager(job) ? WO_OUTCOME_HOST_OOM : wo__outcome_of(kill);
+}
+
 /* Lines after a MemoryError without words in which its message may stand: Paddle prints the calls of C++ between. */
 #define MESSAGE_LINES 60
 
