@@ -63,6 +63,13 @@ static void read_names(struct wo_job *job) {
   }
 }
 
+/* The run that the report is about: that of the failure, else the last one; NULL where there is one only. */
+static const struct wo_run *told_run(const struct wo_story *story) {
+  if (story->failure == WO_EVENT_NONE) return story->run_count > 0 ? &story->runs[story->run_count - 1] : NULL;
+  const int32_t run = story->run_of[story->failure];
+  return run < 0 ? NULL : &story->runs[run];
+}
+
 void wo__read_identity(struct wo_job *job) {
   struct wo_story *story = &job->story;
   int32_t highest = -1;
@@ -77,8 +84,8 @@ void wo__read_identity(struct wo_job *job) {
   const int32_t launched = ranks_launched(job);
   story->rank_count = highest + 1 > launched ? highest + 1 : launched;
   if (story->rank_count == 0) story->rank_count = -1;
-  const int32_t run = story->failure == WO_EVENT_NONE ? -1 : story->run_of[story->failure];
-  if (run >= 0 && story->runs[run].job_id.len > 0) story->job_id = story->runs[run].job_id;
+  const struct wo_run *const run = told_run(story);
+  if (run && run->job_id.len > 0) story->job_id = run->job_id;
   for (size_t i = 0; i < job->events.count; i++) {
     if (!job->events.items[i].is_quoted) read_allocation(job, &job->events.items[i]);
   }

@@ -39,9 +39,11 @@ struct walk {
   size_t banner_count;
 };
 
-/* The id of the job that writes here. Lines of context name other jobs, such as dependencies. */
+/* The id of the job that writes here. Lines of context name other jobs, such as dependencies; LSF's report names the job whose
+ * output is above. */
 static struct wo_view writer_of(const struct wo_event *event) {
-  const bool is_context = wo_kind_class(event->kind) == WO_CLASS_CONTEXT && event->kind != WO_KIND_RUN_START;
+  const bool is_report = event->kind == WO_KIND_RUN_START || event->mark == WO_MARK_LSF_REPORT;
+  const bool is_context = wo_kind_class(event->kind) == WO_CLASS_CONTEXT && !is_report;
   return is_context || wo_story_is_accounting(event) ? (struct wo_view){0} : wo__job_id_of(event);
 }
 
@@ -217,10 +219,8 @@ static void visit(struct wo_job *job, struct walk *walk, const struct wo_event *
       start_run(walk, line);
     }
   }
-  if (id.len > 0) {
-    walk->run.job_id = id;
-    walk->id_line = event->span.line;
-  }
+  if (id.len > 0) walk->run.job_id = id;
+  if (id.len > 0 || event->mark == WO_MARK_LSF_REPORT) walk->id_line = event->span.line;
   const bool is_banner = event->kind == WO_KIND_RUN_START;
   if (is_banner && walk->banner_count < BANNERS_MAX) walk->banners[walk->banner_count++] = banner_of(event);
   if (event->kind == WO_KIND_RECOVERY && event->span.line - walk->end_line <= WO__RECOVERY_LINES)

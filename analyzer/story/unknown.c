@@ -47,7 +47,8 @@ static bool has_manager(const struct wo_job *job) {
 
 /* A workload manager tells of kills for memory, and sends many others. Where none is, the kernel is left as the usual sender. */
 enum wo_outcome wo__killed_outcome(const struct wo_job *job, const struct wo_event *kill) {
-  return kill->mark == WO_MARK_TOLD_BY_SHELL && !has_manager(job) ? WO_OUTCOME_HOST_OOM : wo__outcome_of(kill);
+  const bool is_alone = kill->rank == WO_RANK_UNKNOWN; /* launchers of ranks kill, too */
+  return is_alone && kill->mark == WO_MARK_TOLD_BY_SHELL && !has_manager(job) ? WO_OUTCOME_HOST_OOM : wo__outcome_of(kill);
 }
 
 /* Lines after a MemoryError without words in which its message may stand: Paddle prints the calls of C++ between. */
