@@ -221,8 +221,9 @@ static void read_shown(struct wo_facts *facts, const struct wo_event *failure) {
 void wo__facts_memory(struct wo_facts *facts) {
   const struct wo_event *event = wo__failure_of(facts);
   read_summary(facts);
+  /* A library that fails without a word of memory may have found the card full. */
+  if (event) read_prints(facts, event);
   if (!event || wo_kind_class(event->kind) != WO_CLASS_GPU_MEMORY) return;
-  read_prints(facts, event);
   read_shown(facts, event);
   struct wo_card card;
   wo_card_read(event, &card);

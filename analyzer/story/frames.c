@@ -43,8 +43,7 @@ wo_event_id wo_story_traceback_of(const struct wo_job *job, const struct wo_even
   return just_after(job, event);
 }
 
-/* The last `count` frames of "…;path|function|code;path|function|code". */
-static struct wo_view innermost(struct wo_view frames, size_t count) {
+struct wo_view wo__innermost_frames(struct wo_view frames, size_t count) {
   size_t at = frames.len;
   while (count > 0 && at > 0) {
     at--;
@@ -54,5 +53,5 @@ static struct wo_view innermost(struct wo_view frames, size_t count) {
 }
 
 bool wo_story_hint_shows(const struct wo_phase_hint *hint, struct wo_view frames) {
-  return wo_view_has_any(hint->is_innermost ? innermost(frames, 4) : frames, hint->any_of, hint->any_of_count);
+  return wo_view_has_any(hint->is_innermost ? wo__innermost_frames(frames, 4) : frames, hint->any_of, hint->any_of_count);
 }

@@ -41,10 +41,13 @@ static bool is_any(struct wo_view text, const struct wo_view *names, size_t coun
 /* Size of the table of a frame's pairs of bytes. */
 enum { PAIRS = 256 };
 
+/* Frames from the innermost that hints for the innermost ones look at. */
+#define INNERMOST 4
+
 /* "path|function|code"; packages begin with "~/". */
 struct frame {
   struct wo_view text, function;
-  bool is_user;
+  bool is_user, is_innermost, is_in_work;
   bool has_pair[PAIRS];
 };
 
@@ -67,11 +70,13 @@ static bool frame_has(const struct frame *frame, const struct wo_view *needles, 
 /* The name counts if the user wrote it: libraries call other things "test". */
 static bool is_named(const struct wo_phase_hint *hint, const struct frame *frame) {
   if (!frame->is_user || hint->word_count == 0) return false;
+  if (hint->with_word_count > 0 && !wo_view_has_word(frame->function, hint->with_words, hint->with_word_count)) return false;
   return wo_view_has_word(frame->function, hint->words, hint->word_count) &&
          !wo_view_has_word(frame->function, hint->not_words, hint->not_word_count);
 }
 
 static bool shows(const struct wo_phase_hint *hint, const struct frame *frame) {
+  if ((hint->is_innermost && !frame->is_innermost) || (hint->is_before_work && frame->is_in_work)) return false;
   const bool is_shown = is_any(frame->function, hint->functions, hint->function_count) ||
                         frame_has(frame, hint->any_of, hint->any_of_count) || is_named(hint, frame);
   return is_shown && !frame_has(frame, hint->none_of, hint->none_of_count);
@@ -92,12 +97,18 @@ static struct found sign_of(const struct wo_pack *pack, const struct frame *fram
 /* Functions of a test suite are called tests whatever they do. */
 static void take_frames(const struct wo_pack *pack, struct wo_view frames, bool is_memory, struct found *found) {
   const bool is_test_run = wo_view_has(frames, ";~/_pytest/") || wo_view_has(frames, "unittest/case.py|");
+  const struct wo_view inner = wo__innermost_frames(frames, INNERMOST);
+  bool is_in_work = false;
   while (frames.len > 0) {
     const struct wo_view text = wo_view_cut(&frames, ';');
     if (text.len == 0) continue;
     struct frame frame = frame_of(text);
     frame.is_user = frame.is_user && !is_test_run;
-    take(found, sign_of(pack, &frame, is_memory));
+    frame.is_innermost = text.ptr >= inner.ptr;
+    frame.is_in_work = is_in_work;
+    const struct found sign = sign_of(pack, &frame, is_memory);
+    is_in_work = is_in_work || sign.reach == WO_REACH_WORK;
+    take(found, sign);
   }
 }
 
@@ -201,8 +212,19 @@ static void take_messages(const struct wo_job *job, const struct wo_event *failu
 
 /* ---- All of them ---- */
 
+/* Libraries in C print their own line, and then the exception arrives. */
+static const struct wo_event *raised_after(struct wo_job *job, const struct wo_event *failure) {
+  for (size_t i = (size_t)failure->id + 1; i < job->events.count && i - (size_t)failure->id <= WO__TRACEBACK_EVENTS; i++) {
+    const struct wo_event *const other = &job->events.items[i];
+    if (other->kind == WO_KIND_TRACEBACK && other->rank == failure->rank) return wo__follows_at_once(failure, other) ? other : NULL;
+  }
+  return NULL;
+}
+
 /* Ranks fail alike: one of them may have left the traceback that the first one lacks. */
-static void borrow_traceback(struct wo_job *job) {
+static void borrow_traceback(struct wo_job *job, const struct wo_event *failure) {
+  const struct wo_event *const raised = raised_after(job, failure);
+  if (raised) job->story.traceback = raised->id;
   int asked = 0;
   wo_each_event (event, &job->events) {
     if (job->story.roles[event->id] != WO_ROLE_REPEAT || job->story.traceback != WO_EVENT_NONE) continue;
@@ -211,14 +233,25 @@ static void borrow_traceback(struct wo_job *job) {
   }
 }
 
+/* An exception whose message holds the traceback of another layer (MXNet, Ray): where that one does not tell, the outer one may. */
+static void take_wrapper(struct wo_job *job, const struct wo_event *traceback, bool is_memory, struct found *found) {
+  for (wo_event_id id = traceback->id - 1; id >= 0 && traceback->id - id <= WO__TRACEBACK_EVENTS; id--) {
+    const struct wo_event *const other = wo_event_get(&job->events, id);
+    if (other->kind != WO_KIND_TRACEBACK || other->rank != traceback->rank || !wo__is_wrapper(job, other)) continue;
+    if (wo__follows_at_once(other, traceback)) take_frames(job->pack, wo_event_text(other, WO_FIELD_FRAMES), is_memory, found);
+    return;
+  }
+}
+
 void wo__read_phase(struct wo_job *job, const struct wo_event *failure) {
   struct found found = {.reach = WO_REACH_NONE};
   if (!failure) return;
   const bool is_memory = wo_story_is_memory(failure);
-  if (job->story.traceback == WO_EVENT_NONE && is_memory) borrow_traceback(job);
+  if (job->story.traceback == WO_EVENT_NONE && is_memory) borrow_traceback(job, failure);
   const struct wo_event *const traceback = wo_event_get(&job->events, job->story.traceback);
   take_words(job, failure, &found);
   if (traceback) take_frames(job->pack, wo_event_text(traceback, WO_FIELD_FRAMES), is_memory, &found);
+  if (traceback && found.reach == WO_REACH_NONE) take_wrapper(job, traceback, is_memory, &found);
   take_program(job, failure, &found);
   take_node(job, failure, &found);
   take_messages(job, failure, &found);

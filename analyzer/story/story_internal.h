@@ -140,11 +140,17 @@ bool wo__is_started_apart(const struct wo_event *traceback);
  * provoked on purpose. */
 bool wo__is_wrapper(struct wo_job *job, const struct wo_event *event);
 
+/* Whether the traceback of `inner` begins right below `outer`, as far as its frames tell. */
+bool wo__follows_at_once(const struct wo_event *outer, const struct wo_event *inner);
+
+/* The last `count` frames of "…;path|function|code;path|function|code". */
+struct wo_view wo__innermost_frames(struct wo_view frames, size_t count);
+
 /* Ignores (is_quoted) exceptions without a traceback that another pattern knows. */
 void wo__set_explained_aside(struct wo_job *job);
 
-/* Fills the phase of the story (NULL: no failure). If only a repeat of the failure has a traceback, it becomes that of the story.
- */
+/* Fills the phase of the story (NULL: no failure). If only a repeat of the failure has a traceback, or the exception that was raised
+ * right below it, that becomes the traceback of the story. */
 void wo__read_phase(struct wo_job *job, const struct wo_event *failure);
 
 /* Fills step, unit and phase of the story from the lines before the failure (NULL: no failure). */

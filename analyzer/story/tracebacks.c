@@ -111,8 +111,7 @@ static size_t count_frames(const struct wo_event *traceback) {
   return count;
 }
 
-/* Whether the traceback of `inner` begins right below `outer`, as far as its frames tell. */
-static bool follows_at_once(const struct wo_event *outer, const struct wo_event *inner) {
+bool wo__follows_at_once(const struct wo_event *outer, const struct wo_event *inner) {
   if (inner->span.file != outer->span.file || inner->span.line <= outer->span.line || wo__is_chained(inner)) return false;
   return inner->span.line - outer->span.line <= HEADER_LINES + FRAME_LINES * count_frames(inner);
 }
@@ -133,7 +132,7 @@ bool wo__is_wrapper(struct wo_job *job, const struct wo_event *event) {
     const struct wo_event *const other = &job->events.items[i];
     if (other->kind != WO_KIND_TRACEBACK || wo_event_field(other, WO_FIELD_IS_BARE)) continue;
     const bool is_repeat = wo_view_equal(wo_event_text(other, WO_FIELD_MESSAGE), wo_event_text(event, WO_FIELD_MESSAGE));
-    return !is_repeat && follows_at_once(event, other);
+    return !is_repeat && wo__follows_at_once(event, other);
   }
   return false;
 }

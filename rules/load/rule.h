@@ -163,8 +163,9 @@ enum wo_reach {
 struct wo_phase_hint {
   struct wo_view phase; /* its id; several hints may give one */
   struct wo_view fact;  /* not empty: no phase, but the fact that the frames show ("oom.is_attention") */
-  bool is_innermost;    /* of a fact: only the innermost frames count */
+  bool is_innermost;    /* only the innermost frames count */
   bool is_of_memory;    /* counts only for failures of memory */
+  bool is_before_work;  /* counts only where no frame outside of it computes: a model is made, not an output of it */
   enum wo_reach reach;
   const struct wo_view *any_of; /* substrings of "path|function|code" */
   size_t any_of_count;
@@ -174,6 +175,8 @@ struct wo_phase_hint {
   size_t function_count;
   const struct wo_view *words; /* words in names of functions that the user wrote: "eval" is one of "run_eval" */
   size_t word_count;
+  const struct wo_view *with_words; /* if there are any, the name needs one of these as well: "create" and "model" */
+  size_t with_word_count;
   const struct wo_view *not_words; /* a name with one of these as well does not count: "train_eval" */
   size_t not_word_count;
   const struct wo_view *said; /* substrings of the failure's own message */

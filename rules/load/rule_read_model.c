@@ -68,11 +68,13 @@ static const struct wo_member phase_members[] = {
     {.key = "fact", .read = read_hint_fact, WO_AT(wo_phase_hint, fact)},
     {.key = "innermost", .read = wo__load_bool, WO_AT(wo_phase_hint, is_innermost)},
     {.key = "of_memory", .read = wo__load_bool, WO_AT(wo_phase_hint, is_of_memory)},
+    {.key = "before_work", .read = wo__load_bool, WO_AT(wo_phase_hint, is_before_work)},
     {.key = "reach", .read = wo__load_word, WO_AT(wo_phase_hint, reach), .how = &reaches},
     {.key = "any_of", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, any_of, any_of_count)},
     {.key = "none_of", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, none_of, none_of_count)},
     {.key = "functions", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, functions, function_count)},
     {.key = "words", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, words, word_count)},
+    {.key = "with_words", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, with_words, with_word_count)},
     {.key = "not_words", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, not_words, not_word_count)},
     {.key = "said", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, said, said_count)},
     {.key = "kinds", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, kinds, kind_count)},
@@ -80,10 +82,7 @@ static const struct wo_member phase_members[] = {
 
 /* The lint checks that it lists something. */
 bool wo__load_phase(struct wo_loader *loader, const struct wo_tree *object, void *rule) {
-  const struct wo_phase_hint *const phase = rule;
-  if (!wo__load_members(loader, object, phase_members, COUNT_OF(phase_members), rule)) return false;
-  return !phase->is_innermost || phase->fact.len > 0 ||
-         wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX, "'innermost' without 'fact'");
+  return wo__load_members(loader, object, phase_members, COUNT_OF(phase_members), rule);
 }
 
 /* A term's text is prose without values: its readers have no failed job at hand. Terms are never read for a diagnosis, so nothing

@@ -24,10 +24,20 @@ static double size_of_type(struct wo_view type) {
   return 4;
 }
 
+/* Rows of a matrix from which it is a table of weights or the gradient of one, not a batch of vectors. */
+#define BATCH_ROWS 65536
+
+/* A vector has no batch; a matrix may be one of weights. */
+static bool is_batch(size_t dimensions, double first, struct wo_view text) {
+  if (wo_view_has(text, "failed at random_op") || wo_view_has(text, "/Initializer/")) return false;
+  return dimensions > 2 || (dimensions == 2 && first <= BATCH_ROWS);
+}
+
 /* Reads "64,512,1024"; *ret_first is the leading dimension. */
-static bool read_shape(struct wo_view shape, double *ret_elements, double *ret_first) {
+static bool read_shape(struct wo_view shape, double *ret_elements, double *ret_first, size_t *ret_dimensions) {
   double elements = 1;
   bool is_first = true;
+  *ret_dimensions = 0;
   while (shape.len > 0) {
     struct wo_view part = wo_view_trim(wo_view_cut(&shape, ','));
     uint64_t dimension = 0;
@@ -35,6 +45,7 @@ static bool read_shape(struct wo_view shape, double *ret_elements, double *ret_f
     elements *= (double)dimension;
     if (is_first) *ret_first = (double)dimension;
     is_first = false;
+    ++*ret_dimensions;
   }
   *ret_elements = elements;
   return !is_first && elements < 1e18;
@@ -47,8 +58,12 @@ static bool is_pool_failure(const struct wo_event *event) {
 }
 
 /* The pool is what the framework may use of the card: to a failed request it is the capacity. */
-static void take_figures(struct wo_event_store *store, const struct wo_event *dump, struct wo_event *failure) {
+static void take_limit(struct wo_event_store *store, const struct wo_event *dump, struct wo_event *failure) {
   wo_event_copy_number(store, failure, WO_FIELD_CAPACITY_BYTES, dump, WO_FIELD_LIMIT_BYTES);
+}
+
+static void take_figures(struct wo_event_store *store, const struct wo_event *dump, struct wo_event *failure) {
+  take_limit(store, dump, failure);
   wo_event_copy_number(store, failure, WO_FIELD_ALLOCATED_BYTES, dump, WO_FIELD_USED_BYTES);
 }
 
@@ -66,10 +81,11 @@ static const struct wo_event *find_dump(const struct wo_event_store *store, cons
 static void complete_tensor(struct wo_event_store *store, struct wo_event *event, const struct wo_match *match) {
   double elements = 0;
   double first = 0;
-  if (read_shape(wo_match_group(match, "shape"), &elements, &first)) {
+  size_t dimensions = 0;
+  if (read_shape(wo_match_group(match, "shape"), &elements, &first, &dimensions)) {
     const double bytes = elements * size_of_type(wo_match_group(match, "dtype"));
     wo_event_set_exact(store, event, WO_FIELD_TRIED_BYTES, bytes);
-    wo_event_set_exact(store, event, WO_FIELD_BATCH, first);
+    if (is_batch(dimensions, first, event->text)) wo_event_set_exact(store, event, WO_FIELD_BATCH, first);
   }
   const struct wo_event *dump = find_dump(store, event);
   if (dump) take_figures(store, dump, event);
@@ -161,7 +177,8 @@ static enum wo_more feed_dump(struct wo_open *open) {
   return ++own->strays > DUMP_STRAYS ? WO_MORE_NO_UNREAD : WO_MORE_YES;
 }
 
-/* The allocator speaks first ("ran out of memory trying to allocate"), then dumps: that failure gets the figures too. */
+/* The allocator speaks first ("ran out of memory trying to allocate"), then dumps: that failure gets the figures too. What the
+ * pool may use is the same for the failures before it that were not dumped. */
 static void finish_dump(struct wo_open *open) {
   struct dump *const own = open->state;
   struct wo_event *dump = wo_open_event(open);
@@ -170,12 +187,14 @@ static void finish_dump(struct wo_open *open) {
     wo_event_set_exact(open->store, dump, WO_FIELD_LARGEST_BYTES, (double)own->group_bytes);
     wo_event_set_exact(open->store, dump, WO_FIELD_COUNT, (double)own->group_count);
   }
+  bool is_first = true;
   for (size_t i = (size_t)dump->id; i-- > 0;) {
     struct wo_event *event = &open->store->items[i];
     if (event->span.file != dump->span.file || event->span.line + DUMP_LINES_AFTER < dump->span.line) return;
     if (!is_pool_failure(event) || event->rank != dump->rank) continue;
-    take_figures(open->store, dump, event);
-    return;
+    if (is_first) take_figures(open->store, dump, event);
+    if (!is_first && wo_event_field(event, WO_FIELD_CAPACITY_BYTES) == NULL) take_limit(open->store, dump, event);
+    is_first = false;
   }
 }
 

@@ -265,6 +265,9 @@ static enum wo_more feed_traceback(struct wo_open *open) {
     return WO_MORE_YES;
   }
   if (has_header(text)) {
+    /* MXNet: the message of the exception is the traceback of another layer. */
+    const size_t class_len = wo__traceback_indent(text) == 0 ? wo_exception_class(text) : 0;
+    if (own->frames > 0 && class_len > 0) (void)add_traceback(open, class_len);
     /* A header without an exception before it: another traceback starts, this one was cut. */
     return own->frames > 0 ? WO_MORE_NO_UNREAD : WO_MORE_YES;
   }

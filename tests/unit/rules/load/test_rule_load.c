@@ -274,7 +274,6 @@ static const struct {
     {"{\"phase\": \"p\", \"fact\": \"oom.tried\"}", WO_E_UNKNOWN, 1, 24, "'oom.tried' is no fact that is true or false"},
     {"{\"phase\": \"p\", \"reach\": \"loops\"}", WO_E_UNKNOWN, 1, 25,
      "unknown reach 'loops' (name, work, pass, stage, loop, told)"},
-    {"{\"phase\": \"p\", \"innermost\": true}", WO_E_SYNTAX, 1, 1, "'innermost' without 'fact'"},
     {"{\"pattern\": \"p\", \"kind\": \"cuda_om\"}", WO_E_UNKNOWN, 1, 26, "unknown kind 'cuda_om' (did you mean 'cuda_oom'?)"},
     {"[{\"knob\": \"batch\", \"unit\": \"number\", \"aliases\": [\"abcdefg\"]},\n" CAUSE "\"when\": \"config.bach > 1\"}]",
      WO_E_UNKNOWN, 2, 25, "unknown name 'config.bach' (did you mean 'config.batch'?)"},
