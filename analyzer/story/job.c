@@ -146,6 +146,11 @@ static void note_summary(struct wo_job *job, struct wo_job_input *row, const str
                                   (unsigned long long)summary->long_lines, summary->long_lines == 1 ? "" : "s",
                                   WO_LIMIT_LINE_BYTES / 1024));
   }
+  if (summary->joined_lines > 0) {
+    add_note(row, wo_arena_format(&job->arena, "wrapped at %zu columns: %llu line%s joined with the one before",
+                                  summary->joined_width, (unsigned long long)summary->joined_lines,
+                                  summary->joined_lines == 1 ? " was" : "s were"));
+  }
   note_caps(job, row, summary);
   note_unsearched(job, row, summary);
   note_traces(job, row);
