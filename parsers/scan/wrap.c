@@ -25,6 +25,7 @@ enum {
   POINTS_LITERAL = 3,
   /* Points that a stretch must have: where it is all of the input, or the width is known, usual, or neither. */
   ENOUGH_ALL_USUAL = 1,
+  ENOUGH_ALL_PLACES = 2, /* from several places */
   ENOUGH_ALL = 3,
   ENOUGH_KNOWN = 2,
   ENOUGH_USUAL = 4,
@@ -90,6 +91,10 @@ static bool is_rewritten(struct wo_view line) {
   return line.len > 0 && memchr(line.ptr, '\r', line.len) != NULL;
 }
 
+static bool is_one_of(char c, const char *chars) {
+  return c != '\0' && strchr(chars, c) != NULL;
+}
+
 static char last_of(struct wo_view line) {
   return line.ptr[line.len - 1];
 }
@@ -151,7 +156,7 @@ static bool ends_in_ruler(struct wo_view line) {
 
 /* Whether a word with which patterns know a line stands at its start, where no word is cut. */
 static bool begins_with_literal(const struct wo_prefilter *prefilter, struct wo_view left, struct wo_view right) {
-  if (strchr(" ([{,=/\\-_", last_of(left)) || !wo_is_alnum(right.ptr[0])) return false;
+  if (is_one_of(last_of(left), " ([{,=/\\-_") || !wo_is_alnum(right.ptr[0])) return false;
   return count_literals(prefilter, wo_view_sub(right, 0, AROUND_BYTES), 1) > 0 && !cuts_literal(prefilter, left, right);
 }
 
@@ -167,7 +172,7 @@ static bool begins_line(const struct wo_prefilter *prefilter, struct wo_view lef
   if (ends_in_ruler(left)) return last_of(left) != right.ptr[0];
   if (begins_with_blanks(right)) return last_of(left) != ' ';
   if (left.len >= 8 && right.len >= 8 && memcmp(left.ptr, right.ptr, 8) == 0) return true;
-  if (strchr(")]}", last_of(left)) && wo_is_alpha(right.ptr[0])) return true;
+  if (is_one_of(last_of(left), ")]}") && wo_is_alpha(right.ptr[0])) return true;
   if (begins_with_literal(prefilter, left, right)) return true;
   const struct wo_prefix prefix = wo_prefix_read(right);
   return prefix.stamp.clock != WO_CLOCK_NONE || prefix.severity != WO_SEVERITY_NONE || (prefix.length > 0 && right.ptr[0] == '[');
@@ -187,14 +192,14 @@ static bool is_in_quotation(struct wo_view left, struct wo_view right) {
 /* What the two characters at the place say: no line begins with a comma; a word of small letters rarely follows a whole one
  * without a blank. */
 static int points_of_chars(char left, char right) {
-  const bool is_word = wo_is_word(left) || (left != ' ' && strchr("/\\-_([=.", left));
-  if (strchr(",;:)]}=", right)) return left != ' ' ? 2 : 0;
-  if (wo_is_digit(right)) return wo_is_digit(left) ? 2 : is_word || left == ',';
+  const bool is_word = wo_is_word(left) || is_one_of(left, "/\\-([=.");
+  if (is_one_of(right, ",;:)]}=")) return left != ' ' ? 2 : 0;
+  if (wo_is_digit(right)) return wo_is_digit(left) ? 2 : (is_word && !wo_is_alpha(left)) || left == ',';
   if (wo_is_alpha(right) && wo_lower(right) == right) return is_word || left == ' ';
   if (right == ' ') return left == ' ' ? 0 : 2;
   if (left == right) return 1;
-  if (strchr("./\\_-", right)) return is_word;
-  return wo_is_alpha(right) && left != ' ' && strchr("/\\_([=", left) != NULL;
+  if (is_one_of(right, "./\\_-")) return is_word;
+  return wo_is_alpha(right) && is_one_of(left, "/\\_([=");
 }
 
 static int points_of(const struct wo_prefilter *prefilter, struct wo_view left, struct wo_view right) {
@@ -252,7 +257,7 @@ static bool may_be_own(const struct wo_wrap *wrap, const struct wo_prefilter *pr
                        struct wo_view line) {
   struct wo_view rest = line;
   const struct wo_view word = wo_view_word(&rest);
-  if (count_literals(prefilter, line, line.len) > 0) return true;
+  if (count_literals(prefilter, line, HEAD_CHARS) > 0) return true;
   for (size_t i = 0; i < wrap->count; i++) {
     struct wo_view other = bytes_of(text, &wrap->lines[i]);
     if (other.ptr != line.ptr && wo_view_equal(wo_view_word(&other), word)) return true;
@@ -292,7 +297,9 @@ static bool is_wrapped(const struct stretch *stretch, size_t known, bool is_all)
   if (stretch->own * GOOD_PER_OWN > places || stretch->near > stretch->full + SURE_WORTH * stretch->sure) return false;
   if (stretch->width == known) return stretch->points >= ENOUGH_KNOWN;
   const bool is_usual_width = is_usual(stretch->width);
-  const bool is_enough_of_all = stretch->clear >= (is_usual_width ? ENOUGH_ALL_USUAL : ENOUGH_ALL);
+  const bool is_enough_of_all = stretch->clear >= (is_usual_width ? ENOUGH_ALL_USUAL
+                                                   : places > 1   ? ENOUGH_ALL_PLACES
+                                                                  : ENOUGH_ALL);
   if (is_all && is_enough_of_all && (stretch->known > 0 || stretch->sure > 0)) return true;
   return stretch->points >= (is_usual_width ? ENOUGH_USUAL : ENOUGH) && (stretch->sure > 0 || places > 2);
 }
