@@ -5,6 +5,7 @@
 
 #include "analyzer/files/names.h"
 #include "analyzer/story/story.h"
+#include "parsers/base/input/utf16.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/text.h"
 #include "parsers/base/vec.h"
@@ -146,6 +147,11 @@ static void note_summary(struct wo_job *job, struct wo_job_input *row, const str
                                   (unsigned long long)summary->long_lines, summary->long_lines == 1 ? "" : "s",
                                   WO_LIMIT_LINE_BYTES / 1024));
   }
+  if (summary->joined_lines > 0) {
+    add_note(row,
+             wo_arena_format(&job->arena, "wrapped at %zu columns: %llu line%s joined with the one before", summary->joined_width,
+                             (unsigned long long)summary->joined_lines, summary->joined_lines == 1 ? " was" : "s were"));
+  }
   note_caps(job, row, summary);
   note_unsearched(job, row, summary);
   note_traces(job, row);
@@ -183,6 +189,7 @@ static struct wo_view recording_format(const char *buf, size_t len) {
 /* Properties of an input that its first bytes show. */
 struct front {
   bool is_binary;
+  bool is_utf16;
   struct wo_view recording; /* its format, or empty */
 };
 
@@ -190,7 +197,8 @@ struct front {
  * block of a recording; in each case the scanner is ended, so that lines before the error count. */
 static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct wo_scan_summary *ret_summary,
                            struct front *ret_front, struct wo_err *err) {
-  char *buf = malloc(WO_LIMIT_READ_BYTES);
+  char *buf = malloc(WO_LIMIT_READ_BYTES + WO_UTF16_ROOM(WO_LIMIT_READ_BYTES));
+  struct wo_utf16 utf16 = {0};
   if (!buf) return wo_err_set(err, WO_E_NOMEM, "out of memory");
   enum wo_status status = WO_OK;
   size_t len = 0;
@@ -201,11 +209,13 @@ static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct 
       more = 0;
       status = wo_input_read(input, buf + len, WO_LIMIT_READ_BYTES - len, &more, err);
     }
+    const struct wo_view text = wo_utf16_read(&utf16, (struct wo_view){buf, len}, buf + WO_LIMIT_READ_BYTES);
     if (len > 0 && wo_input_bytes(input) == len) {
-      *ret_front = (struct front){.is_binary = is_binary(buf, len), .recording = recording_format(buf, len)};
+      *ret_front = (struct front){
+          .is_binary = is_binary(text.ptr, text.len), .is_utf16 = utf16.is_on, .recording = recording_format(buf, len)};
       if (ret_front->recording.len > 0) break;
     }
-    if (wo_scan_feed(scan, buf, len) != WO_OK) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
+    if (wo_scan_feed(scan, text.ptr, text.len) != WO_OK) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
   } while (status == WO_OK && len > 0);
   free(buf);
   const enum wo_status end = wo_scan_end(scan, ret_summary);
@@ -244,6 +254,11 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
   } else if (front.is_binary && status == WO_OK) {
     row->format = WO_VIEW("unknown");
     status = wo_err_set(err, WO_E_KIND, "is not text: only its readable parts were read");
+  }
+  if (front.is_utf16) {
+    row->is_path_exact = false; /* bytes are those of the text as UTF-8 */
+    row->bytes = wo_input_bytes(input);
+    add_note(row, WO_VIEW("UTF-16: bytes count in the same text as UTF-8"));
   }
   row->is_compressed = wo_input_is_compressed(input);
   if (wo_input_tail_offset(input) > 0)

@@ -10,6 +10,20 @@
 /* Overlap between two pieces of an over-long line, so that a message across the cut is still seen whole. */
 #define WO_LIMIT_LINE_OVERLAP_BYTES ((size_t)8 * 1024)
 
+/* A reach: text that is looked at in one piece for line ends that a terminal put in, in bytes and lines; lines that are longer
+ * are no part of a wrapped text. */
+#define WO_LIMIT_WRAP_BYTES ((size_t)32 * 1024)
+#define WO_LIMIT_WRAP_LINES 1024
+
+/* A reach: so many of these parts at the start of an input, and so many bytes at its end, are all looked at. Between them one
+ * part in a few is, until a wrapped line is found. */
+#define WO_LIMIT_WRAP_PARTS 8
+#define WO_LIMIT_WRAP_LAST_BYTES (3 * WO_LIMIT_WRAP_BYTES)
+
+/* Bytes of one line that is made of wrapped ones: protects the time of patterns. A longer one goes on as a line of its own, which
+ * is noted. */
+#define WO_LIMIT_UNWRAPPED_BYTES ((size_t)16 * 1024)
+
 /* A reach: how far back from a finding the reader can look (last progress line, words before a wrapped message). */
 #define WO_LIMIT_LOOKBACK_BYTES ((size_t)16 * 1024)
 

@@ -11,6 +11,7 @@
 #include <stdalign.h>
 
 #include "parsers/scan/scan_internal.h"
+#include "parsers/scan/wrap.h"
 
 const char *wo_cap_text(enum wo_cap cap, uint64_t count) {
   static const char *const texts[][2] = {
@@ -91,7 +92,7 @@ static void count_long_lines(struct wo_scan *scan, size_t to) {
 static void advance(struct wo_scan *scan, size_t to) {
   assert(to >= scan->pos && to <= scan->buf_len);
   count_long_lines(scan, to);
-  scan->line_number += count_line_feeds(scan->buf + scan->pos, to - scan->pos);
+  scan->line_number += count_line_feeds(scan->buf + scan->pos, to - scan->pos) + wo__scan_lines_between(scan, scan->pos, to);
   scan->pos = to;
 }
 
@@ -150,9 +151,9 @@ static bool take_next(struct wo_scan *scan, const struct wo_short_way *way, stru
                       struct taken *taken) {
   const size_t start = taken->end + 1;
   if (taken->way != way || scan->pos != taken->start || hit < start || scan->is_in_long_line) return false;
-  const uint64_t number = scan->line_number + (scan->buf[taken->end] == '\n');
+  const uint64_t number = scan->line_number + (scan->buf[taken->end] == '\n') + wo__scan_lines_between(scan, scan->pos, start);
   const size_t len = way->take_like(scan, wo_pattern_at(scan->set, pattern), wo_view_skip(text, start), hit - start, number,
-                                    scan->buf_offset + start);
+                                    wo__scan_offset(scan, scan->buf_offset + start));
   if (len == 0) return false;
   scan->line_number = number;
   scan->open_start = scan->buf_offset + start;
@@ -167,7 +168,7 @@ static void take_line(struct wo_scan *scan, const struct wo_short_way *way, size
   const size_t reach = scan->buf_len - start < WO_LIMIT_LINE_BYTES ? scan->buf_len : start + WO_LIMIT_LINE_BYTES;
   const size_t end = find_line_end(scan->buf, start, reach);
   const struct wo_view line = {scan->buf + start, end - start};
-  way->take(scan, wo_pattern_at(scan->set, pattern), line, scan->line_number, scan->buf_offset + start);
+  way->take(scan, wo_pattern_at(scan->set, pattern), line, scan->line_number, wo__scan_offset(scan, scan->buf_offset + start));
   *taken = end < reach ? (struct taken){way, start, end} : (struct taken){NULL, 0, 0};
 }
 
@@ -222,11 +223,16 @@ static void process(struct wo_scan *scan) {
 /* Makes room at the end of the buffer, keeping the lookback. */
 static void compact(struct wo_scan *scan) {
   const size_t keep = scan->pos < WO_LIMIT_LOOKBACK_BYTES ? 0 : scan->pos - WO_LIMIT_LOOKBACK_BYTES;
-  if (keep == 0) return;
+  struct wo_unwrap *const unwrap = &scan->unwrap;
+  const size_t raw_len = unwrap->raw_end - unwrap->raw_start;
   memmove(scan->buf, scan->buf + keep, scan->buf_len - keep);
   scan->buf_len -= keep;
   scan->pos -= keep;
   scan->buf_offset += keep;
+  memmove(scan->buf + scan->buf_len, scan->buf + unwrap->raw_start, raw_len);
+  unwrap->raw_start = scan->buf_len;
+  unwrap->raw_end = scan->buf_len + raw_len;
+  wo__scan_drop_seams(scan);
 }
 
 /* Collects the patterns of a place, behind those that were collected before: those for words of a stage, or the others. */
@@ -322,7 +328,8 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *
   scan->store = store;
   scan->options = options;
   scan->line_number = 1;
-  scan->buf_cap = WO_LIMIT_LOOKBACK_BYTES + 2 * WO_LIMIT_LINE_BYTES + WO_LIMIT_READ_BYTES;
+  scan->buf_cap = WO_LIMIT_LOOKBACK_BYTES + 2 * WO_LIMIT_LINE_BYTES + WO_LIMIT_READ_BYTES + WO_LIMIT_WRAP_LAST_BYTES;
+  scan->unwrap.wrap = calloc(1, sizeof *scan->unwrap.wrap);
   scan->buf = malloc(scan->buf_cap);
   scan->clean = malloc(WO_LIMIT_LINE_BYTES);
   scan->state_bytes = largest_state(formats);
@@ -332,8 +339,8 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *
   scan->owners = calloc(scan->owner_words, sizeof *scan->owners);
   scan->by_place = calloc(wo_pattern_count(set) + 1, sizeof *scan->by_place);
   find_followers(scan, formats);
-  const bool is_whole =
-      scan->buf && scan->clean && scan->messages && scan->states && scan->owners && scan->by_place && find_readers(scan, formats);
+  const bool is_whole = scan->buf && scan->unwrap.wrap && scan->clean && scan->messages && scan->states && scan->owners &&
+                        scan->by_place && find_readers(scan, formats);
   if (!is_whole) {
     wo_scan_free(scan);
     return WO_E_NOMEM;
@@ -354,37 +361,39 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *
 
 enum wo_status wo_scan_feed(struct wo_scan *scan, const char *bytes, size_t len) {
   while (len > 0) {
-    if (scan->buf_len == scan->buf_cap) compact(scan);
-    const size_t room = scan->buf_cap - scan->buf_len;
+    if (scan->unwrap.raw_end == scan->buf_cap) compact(scan);
+    const size_t room = scan->buf_cap - scan->unwrap.raw_end;
     assert(room > 0);
     const size_t part = len < room ? len : room;
-    memcpy(scan->buf + scan->buf_len, bytes, part);
-    scan->buf_len += part;
+    memcpy(scan->buf + scan->unwrap.raw_end, bytes, part);
+    scan->unwrap.raw_end += part;
     bytes += part;
     len -= part;
+    wo__scan_unwrap(scan, false);
     if (!scan->label.is_looked_for && scan->buf_len >= WO_SCAN_LABEL_HEAD_BYTES) look_for_label(scan);
-    if (scan->label.is_looked_for && (scan->buf_len == scan->buf_cap || len == 0)) process(scan);
+    if (scan->label.is_looked_for && (scan->unwrap.raw_end == scan->buf_cap || len == 0)) process(scan);
   }
   return scan->store->is_out_of_memory ? WO_E_NOMEM : WO_OK;
 }
 
 enum wo_status wo_scan_end(struct wo_scan *scan, struct wo_scan_summary *ret_summary) {
-  if (!scan->label.is_looked_for) {
-    look_for_label(scan);
-    process(scan);
-  }
+  wo__scan_unwrap(scan, true);
+  if (!scan->label.is_looked_for) look_for_label(scan);
+  process(scan); /* so that the last lines are read like those before them */
   scan->is_at_end = true;
   process(scan);
   wo__scan_close_all(scan);
   emit_followed(scan);
   wo__scan_tail(scan);
   wo__scan_close_all(scan);
-  const uint64_t bytes = scan->buf_offset + scan->buf_len;
+  const uint64_t bytes = scan->buf_offset + scan->buf_len + scan->unwrap.total.bytes;
   const bool has_open_line = scan->buf_len > 0 && scan->buf[scan->buf_len - 1] != '\n';
   *ret_summary = scan->told;
   ret_summary->bytes = bytes;
   ret_summary->lines = scan->line_number - 1 + (has_open_line ? 1 : 0);
   ret_summary->long_lines = scan->long_lines;
+  ret_summary->joined_lines = scan->unwrap.total.lines;
+  ret_summary->joined_width = scan->unwrap.width;
   ret_summary->has_nul = scan->has_nul;
   return scan->store->is_out_of_memory ? WO_E_NOMEM : WO_OK;
 }
@@ -392,6 +401,8 @@ enum wo_status wo_scan_end(struct wo_scan *scan, struct wo_scan_summary *ret_sum
 struct wo_scan *wo_scan_free(struct wo_scan *scan) {
   if (!scan) return NULL;
   free(scan->buf);
+  free(scan->unwrap.wrap);
+  WO_VEC_DONE(&scan->unwrap.seams);
   free(scan->clean);
   free(scan->messages);
   free(scan->states);

@@ -46,6 +46,8 @@ struct wo_scan_summary {
   uint64_t bytes;
   uint64_t lines;               /* line feeds, plus one for a last line without */
   uint64_t long_lines;          /* lines longer than WO_LIMIT_LINE_BYTES: they are read in pieces */
+  uint64_t joined_lines;        /* of `lines`: those with which the line before goes on, as a terminal had cut it */
+  size_t joined_width;          /* the width at which it did so last; 0: nowhere */
   bool has_nul;                 /* NUL bytes were seen in lines that were looked at */
   uint64_t caps[WO_CAP_COUNT_]; /* how often each was reached */
   struct wo_unsearched unsearched[WO_SCAN_UNSEARCHED_MAX];

@@ -54,6 +54,7 @@ bool wo__scan_previous_line(struct wo_backwards *walk, struct wo_view *ret_raw, 
     const size_t start = wo__scan_line_start(buf, walk->floor, stop);
     walk->is_cut = start == walk->floor && walk->base + start > 0;
     if (walk->is_cut && stop - start < WO_SCAN_AROUND_BYTES) return false;
+    walk->number -= wo__scan_lines_between(walk->scan, start, walk->end);
     if (walk->is_counted) walk->scan->walked_bytes += walk->end - start;
     walk->end = start;
     if (start == stop) continue;

@@ -5,6 +5,7 @@
 #define WO_SCAN_INTERNAL_H
 
 #include "parsers/base/limits.h"
+#include "parsers/base/vec.h"
 #include "parsers/scan/format.h"
 #include "parsers/scan/literal_net.h"
 #include "parsers/scan/scan.h"
@@ -72,7 +73,7 @@ enum wo_scan_way {
   WO_SCAN_WAY_FIRST, /* as READ, until one matched: a program need not be named twice */
   WO_SCAN_WAY_OVER,  /* not any more */
   WO_SCAN_WAY_FLOOD  /* as READ, until there are as many of its kind as are kept or told apart: some programs print
-                        * them at each step */
+                      * them at each step */
 };
 
 /* Followers of one scan: more sorts of them than a table of formats has. */
@@ -109,13 +110,40 @@ struct wo_label {
   char form[64], offered[64];
 };
 
+/* Bytes and line ends that were taken out of a text. */
+struct wo_taken_out {
+  uint64_t bytes;
+  uint64_t lines;
+};
+
+/* A place at which a wrapped line was joined. Here and below, offsets are those in the text without what was taken out. */
+struct wo_seam {
+  uint64_t at;                /* offset of what follows the seam */
+  struct wo_taken_out before; /* so far, this one included */
+};
+
+/* Wrapped lines (scan_wrap.c). */
+struct wo_unwrap {
+  struct wo_wrap *wrap;
+  size_t raw_start, raw_end; /* in buf: what is not yet decided */
+  bool is_in_long_line;
+  size_t parts;                       /* decided so far, or passed over */
+  size_t line_bytes;                  /* of the line that is being joined */
+  size_t width;                       /* at which a line was cut last */
+  struct wo_taken_out total, dropped; /* dropped: by seams before those that are kept */
+  struct {
+    struct wo_seam *items;
+    size_t count, capacity;
+  } seams;
+};
+
 struct wo_scan {
   struct wo_pattern_set *set;
   const struct wo_prefilter *prefilter;
   struct wo_event_store *store;
   struct wo_scan_options options;
 
-  char *buf; /* [lookback][not yet looked at] */
+  char *buf; /* [lookback][not yet looked at] up to buf_len, then what `unwrap` has not yet decided */
   size_t buf_len;
   size_t buf_cap;
   uint64_t buf_offset;  /* of buf[0] in the input */
@@ -126,6 +154,8 @@ struct wo_scan {
   bool is_in_long_line; /* that line has been counted */
   bool has_nul;
   bool is_at_end;
+
+  struct wo_unwrap unwrap;
 
   char *clean;      /* cleaned text of the line being read, WO_LIMIT_LINE_BYTES */
   uint64_t *owners; /* pattern bits of the line being read */
@@ -165,6 +195,30 @@ struct wo_scan {
  * (NEL, U+2028) end no line: editors and grep, with whose line numbers ours must agree, do not count them either. */
 static inline bool wo__scan_is_line_end(char c) {
   return c == '\n' || c == '\r';
+}
+
+/* Decides as much of the input as is there, or all if it is the last of it, and hands it over behind buf_len without the line
+ * ends that a terminal put in. */
+void wo__scan_unwrap(struct wo_scan *scan, bool is_last);
+
+/* What was taken out at or before an offset. */
+struct wo_taken_out wo__scan_taken_out(const struct wo_scan *scan, uint64_t at);
+
+/* The offset in the input of a place in a line, whose offset is one in the input. */
+uint64_t wo__scan_place(const struct wo_scan *scan, uint64_t line_offset, size_t start);
+
+/* Forgets the seams before the buffer. */
+void wo__scan_drop_seams(struct wo_scan *scan);
+
+/* Line ends that were taken out of buf(from, to]. */
+static inline uint64_t wo__scan_lines_between(const struct wo_scan *scan, size_t from, size_t to) {
+  if (scan->unwrap.seams.count == 0) return 0;
+  return wo__scan_taken_out(scan, scan->buf_offset + to).lines - wo__scan_taken_out(scan, scan->buf_offset + from).lines;
+}
+
+/* The offset in the input of a place in the text without what was taken out. */
+static inline uint64_t wo__scan_offset(const struct wo_scan *scan, uint64_t at) {
+  return scan->unwrap.total.lines == 0 ? at : at + wo__scan_taken_out(scan, at).bytes;
 }
 
 /* Looks at one line or piece of the line that pos is in: buf[start, end). `is_piece`: more of the line follows. */

@@ -16,7 +16,7 @@ void wo_scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number
   wo__scan_note_label(scan, label, &line->prefix);
   line->text = wo_view_skip(line->full, line->prefix.length);
   line->number = number;
-  line->offset = offset + label.len;
+  line->offset = wo__scan_offset(scan, offset + label.len);
   line->own_end = SIZE_MAX;
   if (line->prefix.host.len == 0) line->prefix.host = scan->options.host;
   if (line->prefix.rank != WO_RANK_UNKNOWN) return;
@@ -98,8 +98,10 @@ static size_t text_start(struct wo_view full, size_t start, size_t length) {
 
 struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                                    enum wo_kind kind, size_t start, size_t length) {
-  const struct wo_span span = {
-      .file = scan->options.file, .line = line->number, .byte = line->offset + start, .length = (uint32_t)length};
+  const struct wo_span span = {.file = scan->options.file,
+                               .line = line->number,
+                               .byte = wo__scan_place(scan, line->offset, start),
+                               .length = (uint32_t)length};
   const bool is_ignored = is_in_ignored_exception(scan->store, span);
   const size_t skip = text_start(line->full, start, length);
   struct wo_event *event = wo_event_add(scan->store, kind, span, wo_view_skip(line->full, skip));

@@ -93,8 +93,8 @@ int fuzz_fmt_input(const uint8_t *data, size_t size) {
   if (size < HEAD) return 0;
   if (size > BYTES_MAX) size = BYTES_MAX;
   const struct wo_view view = make_log(data, size, log);
-  target_scan(view, 0, false, &whole);
-  target_check_store(&whole, view);
+  const uint64_t joined_lines = target_scan(view, 0, false, &whole);
+  target_check_store(&whole, view, joined_lines);
   target_scan(view, 1 + size % 61, false, &other);
   target_check_same(&whole, &other);
   wo_event_store_done(&other);

@@ -28,8 +28,9 @@ static inline struct wo_pattern_set *target_patterns(void) {
   return set;
 }
 
-/* Scans a log in chunks of at most `chunk` bytes, the sizes varying; 0 = in one. */
-static inline void target_scan(struct wo_view log, size_t chunk, bool no_prefilter, struct wo_event_store *store) {
+/* Scans a log in chunks of at most `chunk` bytes, the sizes varying; 0 = in one. Returns how many lines were joined with the one
+ * before. */
+static inline uint64_t target_scan(struct wo_view log, size_t chunk, bool no_prefilter, struct wo_event_store *store) {
   struct wo_scan *scan = NULL;
   struct wo_scan_summary summary;
   const size_t bytes = log.len;
@@ -46,6 +47,7 @@ static inline void target_scan(struct wo_view log, size_t chunk, bool no_prefilt
   require(wo_scan_end(scan, &summary) == WO_OK);
   require(summary.bytes == bytes && summary.lines <= bytes);
   wo_scan_free(scan);
+  return summary.joined_lines;
 }
 
 /* Valid UTF-8 without control characters: cleaning it again changes nothing. */
@@ -69,20 +71,21 @@ static inline void target_check_field(const struct wo_event *event, const struct
   require(!target_is_torch(event) || field->number.mid >= 0);
 }
 
-/* The place lies inside the input, and the line number fits it. */
-static inline void target_check_event(const struct wo_event *event, const struct wo_event_store *store, struct wo_view log) {
+/* The place lies inside the input, and the line number fits it: of a line that was joined it is that of the first. */
+static inline void target_check_event(const struct wo_event *event, const struct wo_event_store *store, struct wo_view log,
+                                      uint64_t joined_lines) {
   require(event->span.byte <= log.len && event->span.length <= log.len - event->span.byte);
   uint64_t line = 1;
   for (size_t i = 0; i < event->span.byte; i++) line += log.ptr[i] == '\n';
-  require(event->span.line == line);
+  require(event->span.line <= line && line - event->span.line <= joined_lines);
   require(event->rank >= 0 || event->rank == WO_RANK_UNKNOWN);
   require(event->of == WO_EVENT_NONE || wo_event_get(store, event->of) != NULL);
   require(event->text.len <= WO_LIMIT_EVENT_TEXT_BYTES && target_is_clean(event->text));
   for (uint32_t i = 0; i < event->field_count; i++) target_check_field(event, &event->fields[i]);
 }
 
-static inline void target_check_store(const struct wo_event_store *store, struct wo_view log) {
-  for (size_t i = 0; i < store->count; i++) target_check_event(&store->items[i], store, log);
+static inline void target_check_store(const struct wo_event_store *store, struct wo_view log, uint64_t joined_lines) {
+  for (size_t i = 0; i < store->count; i++) target_check_event(&store->items[i], store, log, joined_lines);
 }
 
 /* Both hold the same evidence at the same places. */
@@ -106,8 +109,8 @@ static inline void target_scan_behind(const char *lead, const uint8_t *data, siz
   memcpy(log, lead, lead_len);
   if (size > 0) memcpy(log + lead_len, data, size);
   const struct wo_view view = {log, lead_len + size};
-  target_scan(view, 0, false, store);
-  target_check_store(store, view);
+  const uint64_t joined_lines = target_scan(view, 0, false, store);
+  target_check_store(store, view, joined_lines);
   free(log);
 }
 

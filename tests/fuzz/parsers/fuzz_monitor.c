@@ -63,8 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   memcpy(log, lead, lead_len);
   memcpy(log + lead_len, data + 1, size - 1);
   const struct wo_view view = {log, lead_len + size - 1};
-  target_scan(view, 0, false, &whole);
-  target_check_store(&whole, view);
+  const uint64_t joined_lines = target_scan(view, 0, false, &whole);
+  target_check_store(&whole, view, joined_lines);
   for (size_t i = 0; i < whole.count; i++) {
     if (whole.items[i].kind == WO_KIND_GPU_PROCESS) check_process(&whole.items[i]);
     if (whole.items[i].kind != WO_KIND_MONITOR) continue;

@@ -29,8 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *text = NULL;
   const struct wo_view log = make_log(data, size, &text);
   struct wo_event_store whole, other;
-  target_scan(log, 0, false, &whole);
-  target_check_store(&whole, log);
+  const uint64_t joined_lines = target_scan(log, 0, false, &whole);
+  target_check_store(&whole, log, joined_lines);
   /* Single bytes into one long line are looked at again and again. */
   target_scan(log, log.len > BYTES_MAX ? 9000 : 1 + size % 61, false, &other);
   target_check_same(&whole, &other);

@@ -39,8 +39,8 @@ static void check_chunks(struct wo_view log, const struct wo_event_store *whole)
 
 static void check_log(struct wo_view log) {
   struct wo_event_store store;
-  target_scan(log, 0, false, &store);
-  target_check_store(&store, log);
+  const uint64_t joined_lines = target_scan(log, 0, false, &store);
+  target_check_store(&store, log, joined_lines);
   check_chunks(log, &store);
   for (size_t i = 0; i < store.count; i++) {
     if (wo_event_field(&store.items[i], WO_FIELD_KNOB) != NULL) check_setting(&store.items[i], log);
