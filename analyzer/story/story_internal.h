@@ -121,8 +121,9 @@ bool wo__is_chained(const struct wo_event *traceback);
 /* Whether the traceback of an event shows that nothing caught the exception: the process ended with it. */
 bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event);
 
-/* The file of the outermost frame of a traceback: the script, if nothing caught the exception. Empty when unknown. */
-struct wo_view wo__script_of(const struct wo_event *traceback);
+/* The file of the outermost frame of the last traceback of a chain: the script, if nothing caught the exception. Empty when
+ * unknown. */
+struct wo_view wo__script_of(struct wo_job *job, const struct wo_event *traceback);
 
 /* Whether a server caught the exception that an event is or reports: it goes on with the next request. */
 bool wo__is_caught(const struct wo_job *job, const struct wo_event *event);

@@ -82,7 +82,8 @@ struct wo_opening {
     bool is_repeated; /* it stands twice in the opening */
   } lines[WO_SCAN_OPENING_LINES];
   size_t count;
-  bool is_over;     /* a run has ended: nothing is learnt any more */
+  size_t again;     /* lines from the first on that were just read again */
+  bool is_over;     /* a run has ended, or begun again: nothing is learnt any more */
   uint32_t watched; /* lines that are still looked at, since the last end */
   size_t found;     /* place of the line that was found last, from 1; 0 for none */
 };
