@@ -9,11 +9,6 @@
 /* Exit codes up to this one are a program's own; shells use those above for signals. */
 #define EXIT_OWN_MAX 128
 
-/* Whether somebody interrupted the program: Python raises this for SIGINT. */
-static bool is_interrupt(const struct wo_event *event) {
-  return event->kind == WO_KIND_TRACEBACK && wo_view_ends(wo_event_text(event, WO_FIELD_EXCEPTION), "KeyboardInterrupt");
-}
-
 /* Whether a process ended because it used a wrong address. */
 static bool is_wrong_address(const struct wo_event *event) {
   const enum wo_signal signal = wo_signal_of(event);
@@ -32,7 +27,7 @@ enum wo_outcome wo__outcome_of(const struct wo_event *event) {
                                                                    [WO_CLASS_HOST_MEMORY] = WO_OUTCOME_HOST_OOM,
                                                                    [WO_CLASS_PROGRAM] = WO_OUTCOME_PROGRAM_ERROR,
                                                                    [WO_CLASS_EXIT] = WO_OUTCOME_OTHER};
-  if (is_interrupt(event) || event->mark == WO_MARK_STOPPED) return WO_OUTCOME_CANCELLED;
+  if (wo__is_interrupt(event) || event->mark == WO_MARK_STOPPED) return WO_OUTCOME_CANCELLED;
   if (is_wrong_address(event)) return WO_OUTCOME_SEGFAULT;
   const enum wo_outcome of_kind = of_kinds[event->kind];
   return of_kind != WO_OUTCOME_UNKNOWN ? of_kind : of_classes[wo_kind_class(event->kind)];

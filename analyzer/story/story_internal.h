@@ -39,6 +39,9 @@ enum wo__claim wo__claim_of(const struct wo_event *event);
 /* The outcome of the job if it died of this event; WO_OUTCOME_UNKNOWN for an event that ends nothing. */
 enum wo_outcome wo__outcome_of(const struct wo_event *event);
 
+/* Whether somebody interrupted the program: Python raises KeyboardInterrupt for SIGINT. */
+bool wo__is_interrupt(const struct wo_event *event);
+
 /* Whether an event only says that another process failed or ended this one. */
 bool wo__is_consequence(const struct wo_event *event);
 
