@@ -63,7 +63,8 @@ static bool is_specific(const struct wo_event *event) {
          event->kind == WO_KIND_DISK;
 }
 
-/* A traceback or error that only frames a more specific message belongs to it; steps between the two show that it does not. */
+/* A traceback or error that only frames a more specific message belongs to it, and so does one whose message tells that a worker
+ * crashed; steps between the two show that it does not. */
 static bool is_frame(const struct wo_job *job, const struct wo_event *event) {
   const bool is_echo = wo__is_consequence(event);
   if (event->kind != WO_KIND_TRACEBACK && event->kind != WO_KIND_PROGRAM_ERROR) return false;
@@ -71,7 +72,9 @@ static bool is_frame(const struct wo_job *job, const struct wo_event *event) {
   for (size_t i = first; i < job->events.count && i - first <= WO__TRACEBACK_EVENTS; i++) {
     const struct wo_event *other = &job->events.items[i];
     if (other->kind == WO_KIND_PROGRESS && other->of == event->id && other->span.line > event->span.line) return false;
-    const bool is_better = is_specific(other) || (is_echo && other->kind == WO_KIND_SECONDARY && !wo__is_reaction(other));
+    const bool is_of_worker = other->kind == WO_KIND_SEGFAULT && other->span.line == event->span.line;
+    const bool is_better =
+        is_specific(other) || is_of_worker || (is_echo && other->kind == WO_KIND_SECONDARY && !wo__is_reaction(other));
     if (!is_better || other->is_quoted) continue;
     if (other->span.file != event->span.file || other->rank != event->rank) continue;
     if (other->span.line >= event->span.line && other->span.line - event->span.line <= WO__TRACEBACK_LINES) return true;
