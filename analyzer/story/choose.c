@@ -15,8 +15,21 @@ static bool is_line_before(const struct wo_event *a, const struct wo_event *b) {
   return a->span.file == b->span.file && a->span.line < b->span.line;
 }
 
-/* A cancellation before an error of the program explains that error, unless a task's failure led to the cancellation. */
+/* Whether the line tells of a signal that ends programs, which reached one. */
+static bool is_signal(const struct wo_event *event) {
+  return event->kind == WO_KIND_SECONDARY && wo__outcome_of_consequence(event) == WO_OUTCOME_CANCELLED;
+}
+
+/* Whether the exception is one that Python raises because a signal came. */
+static bool is_answer_to_signal(const struct wo_event *error) {
+  return wo__is_interrupt(error) ||
+         (error->kind == WO_KIND_TRACEBACK && wo_view_ends(wo_event_text(error, WO_FIELD_EXCEPTION), "CancelledError"));
+}
+
+/* A cancellation before an error of the program explains that error, unless a task's failure led to the cancellation; a signal
+ * explains the exceptions that are its answers. */
 static bool is_stopped_by(const struct wo_event *error, const struct wo_event *stop) {
+  if (is_answer_to_signal(error) && is_signal(stop)) return is_line_before(stop, error);
   if (stop->kind != WO_KIND_CANCELLED || wo__claim_of(error) != WO__CLAIM_PROGRAM || stop->span.file != error->span.file)
     return false;
   if (wo_story_is_accounting(stop)) return false;

@@ -9,11 +9,6 @@
 /* Exit codes up to this one are a program's own; shells use those above for signals. */
 #define EXIT_OWN_MAX 128
 
-/* Whether somebody interrupted the program: Python raises this for SIGINT. */
-static bool is_interrupt(const struct wo_event *event) {
-  return event->kind == WO_KIND_TRACEBACK && wo_view_ends(wo_event_text(event, WO_FIELD_EXCEPTION), "KeyboardInterrupt");
-}
-
 /* Whether a process ended because it used a wrong address. */
 static bool is_wrong_address(const struct wo_event *event) {
   const enum wo_signal signal = wo_signal_of(event);
@@ -32,7 +27,7 @@ enum wo_outcome wo__outcome_of(const struct wo_event *event) {
                                                                    [WO_CLASS_HOST_MEMORY] = WO_OUTCOME_HOST_OOM,
                                                                    [WO_CLASS_PROGRAM] = WO_OUTCOME_PROGRAM_ERROR,
                                                                    [WO_CLASS_EXIT] = WO_OUTCOME_OTHER};
-  if (is_interrupt(event) || event->mark == WO_MARK_STOPPED) return WO_OUTCOME_CANCELLED;
+  if (wo__is_interrupt(event) || event->mark == WO_MARK_STOPPED) return WO_OUTCOME_CANCELLED;
   if (is_wrong_address(event)) return WO_OUTCOME_SEGFAULT;
   const enum wo_outcome of_kind = of_kinds[event->kind];
   return of_kind != WO_OUTCOME_UNKNOWN ? of_kind : of_classes[wo_kind_class(event->kind)];
@@ -68,7 +63,8 @@ static bool is_specific(const struct wo_event *event) {
          event->kind == WO_KIND_DISK;
 }
 
-/* A traceback or error that only frames a more specific message belongs to it; steps between the two show that it does not. */
+/* A traceback or error that only frames a more specific message belongs to it, and so does one whose message tells that a worker
+ * crashed; steps between the two show that it does not. */
 static bool is_frame(const struct wo_job *job, const struct wo_event *event) {
   const bool is_echo = wo__is_consequence(event);
   if (event->kind != WO_KIND_TRACEBACK && event->kind != WO_KIND_PROGRAM_ERROR) return false;
@@ -76,7 +72,9 @@ static bool is_frame(const struct wo_job *job, const struct wo_event *event) {
   for (size_t i = first; i < job->events.count && i - first <= WO__TRACEBACK_EVENTS; i++) {
     const struct wo_event *other = &job->events.items[i];
     if (other->kind == WO_KIND_PROGRESS && other->of == event->id && other->span.line > event->span.line) return false;
-    const bool is_better = is_specific(other) || (is_echo && other->kind == WO_KIND_SECONDARY && !wo__is_reaction(other));
+    const bool is_of_worker = other->kind == WO_KIND_SEGFAULT && other->span.line == event->span.line;
+    const bool is_better =
+        is_specific(other) || is_of_worker || (is_echo && other->kind == WO_KIND_SECONDARY && !wo__is_reaction(other));
     if (!is_better || other->is_quoted) continue;
     if (other->span.file != event->span.file || other->rank != event->rank) continue;
     if (other->span.line >= event->span.line && other->span.line - event->span.line <= WO__TRACEBACK_LINES) return true;

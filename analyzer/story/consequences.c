@@ -94,6 +94,10 @@ bool wo__is_ended_by_others(const struct wo_event *task) {
   return signal == WO_SIGNAL_KILL || signal == WO_SIGNAL_TERM;
 }
 
+bool wo__is_interrupt(const struct wo_event *event) {
+  return event->kind == WO_KIND_TRACEBACK && wo_view_ends(wo_event_text(event, WO_FIELD_EXCEPTION), "KeyboardInterrupt");
+}
+
 /* ---- By themselves ---- */
 
 /* Whether the words are those of collective communication. */

@@ -24,14 +24,16 @@ struct walk {
   uint64_t end_line;       /* of the last end in it; 0 if there is none */
   uint64_t failure_line;   /* of the last end or failure of any sort in it; 0 if there is none */
   uint64_t trouble_line;   /* the same, or of what follows from one */
+  uint64_t over_line;      /* the last line of its job; 0 if it is not over */
   uint64_t id_line;        /* where its job was last named; 0 = nowhere */
   bool is_starting;        /* the program is started again after that end */
   bool has_mixed_ids;      /* two jobs write to the file at once: ids divide nothing */
   bool is_uncaught;        /* that end is an exception that nothing caught */
   double step, step_total; /* progress last seen before it, and what that counts */
   struct wo_view step_name;
-  bool is_alone;                /* one process writes to the file, as far as it shows */
-  const struct wo_event *death; /* the last exception that nothing caught */
+  bool is_alone;                  /* one process writes to the file, as far as it shows */
+  const struct wo_event *death;   /* the last exception that nothing caught */
+  const struct wo_event *refusal; /* the last command line that the program refused */
   struct banner {
     struct wo_view pattern;
     struct wo_view program; /* that a line of the shell starts; empty for others */
@@ -129,7 +131,19 @@ static bool is_script_again(struct wo_job *job, const struct walk *walk, const s
   if (!walk->is_alone || !death || event->kind != WO_KIND_TRACEBACK || !wo__is_uncaught(job, event)) return false;
   if (wo__is_chained(event) || wo_story_is_echo(event) || wo_story_is_echo(death)) return false;
   if (wo_view_equal(wo_event_text(death, WO_FIELD_EXCEPTION), wo_event_text(event, WO_FIELD_EXCEPTION))) return false;
-  return wo_view_equal(wo__script_of(death), wo__script_of(event));
+  return wo_view_equal(wo__script_of(job, death), wo__script_of(job, event));
+}
+
+/* Whether a program refused its command line, which ends it at once. */
+static bool is_refusal(const struct wo_event *event) {
+  return event->mark == WO_MARK_REFUSED;
+}
+
+/* Whether a command line is refused again, for another reason: the user has changed it and started the program once more. */
+static bool is_refused_again(const struct walk *walk, const struct wo_event *event) {
+  const struct wo_event *const last = walk->refusal;
+  if (!last || !is_refusal(event)) return false;
+  return !wo_view_equal(wo_event_text(event, WO_FIELD_MESSAGE), wo_event_text(last, WO_FIELD_MESSAGE));
 }
 
 /* Whether the event belongs to a run that began after the last end. */
@@ -140,7 +154,7 @@ static bool begins_run(struct wo_job *job, const struct walk *walk, const struct
   if (walk->end_line == 0 || event->span.line <= walk->end_line) return false;
   if (is_again) return true;
   if (walk->is_starting) return is_sign_of_life(event);
-  return has_steps_again(walk, event) || is_script_again(job, walk, event);
+  return has_steps_again(walk, event) || is_script_again(job, walk, event) || is_refused_again(walk, event);
 }
 
 static void start_run(struct walk *walk, uint64_t line) {
@@ -148,8 +162,8 @@ static void start_run(struct walk *walk, uint64_t line) {
       .file = walk->file, .first_line = line, .failure = WO_EVENT_NONE, .step_first = -1, .step_last = -1, .is_current = true};
   walk->end_line = 0;
   walk->trouble_line = walk->failure_line = 0;
-  walk->death = NULL;
-  walk->id_line = 0;
+  walk->death = walk->refusal = NULL;
+  walk->over_line = walk->id_line = 0;
   walk->is_starting = false;
   walk->is_uncaught = false;
   walk->step = -1;
@@ -183,8 +197,10 @@ static void note_end(struct wo_job *job, struct walk *walk, const struct wo_even
   if (is_trouble(event) && event->span.line > walk->trouble_line) walk->trouble_line = event->span.line;
   if (is_failure && event->span.line > walk->failure_line) walk->failure_line = event->span.line;
   const bool is_restart = event->kind == WO_KIND_RESTART || event->kind == WO_KIND_PREEMPTED;
-  if (!is_end(event) && !is_in_message(walk, event)) return;
+  const bool is_refused = walk->is_alone && is_refusal(event); /* of several processes each may refuse it */
+  if (!is_end(event) && !is_in_message(walk, event) && !is_refused) return;
   if (event->span.line > walk->end_line) walk->end_line = event->span.line;
+  if (is_refused) walk->refusal = event;
   walk->is_starting = walk->is_starting || is_restart;
   if (event->kind != WO_KIND_TRACEBACK || !wo__is_uncaught(job, event)) return;
   walk->is_uncaught = true;
@@ -209,8 +225,17 @@ static uint64_t first_line_of(const struct walk *walk, const struct wo_event *ev
   return end > 0 && end < event->span.line ? end + 1 : event->span.line;
 }
 
+/* What stands below the last line of a job is of the next one. */
+static void leave_job(struct walk *walk, const struct wo_event *event) {
+  const uint64_t over = walk->over_line;
+  if (over == 0 || event->span.line <= over || !close_run(walk, over)) return;
+  walk->story->runs[walk->story->run_count - 1].is_current = false;
+  start_run(walk, over + 1);
+}
+
 static void visit(struct wo_job *job, struct walk *walk, const struct wo_event *event) {
   const struct wo_view id = writer_of(event);
+  leave_job(walk, event);
   if (begins_run(job, walk, event, id)) {
     const bool is_other_job = id.len > 0 && walk->id_line > 0 && !wo_view_equal(id, walk->run.job_id);
     const uint64_t line = first_line_of(walk, event, is_other_job);
@@ -219,12 +244,15 @@ static void visit(struct wo_job *job, struct walk *walk, const struct wo_event *
       start_run(walk, line);
     }
   }
-  if (id.len > 0) walk->run.job_id = id;
-  if (id.len > 0 || event->mark == WO_MARK_LSF_REPORT) walk->id_line = event->span.line;
+  if (id.len > 0) {
+    walk->run.job_id = id;
+    walk->id_line = event->span.line;
+  }
   const bool is_banner = event->kind == WO_KIND_RUN_START;
   if (is_banner && walk->banner_count < BANNERS_MAX) walk->banners[walk->banner_count++] = banner_of(event);
   if (event->kind == WO_KIND_RECOVERY && event->span.line - walk->end_line <= WO__RECOVERY_LINES)
     walk->end_line = walk->failure_line = walk->trouble_line = 0;
+  if (event->mark == WO_MARK_JOB_OVER) walk->over_line = event->span.line;
   note_end(job, walk, event);
   note_step(walk, event);
 }

@@ -39,6 +39,9 @@ enum wo__claim wo__claim_of(const struct wo_event *event);
 /* The outcome of the job if it died of this event; WO_OUTCOME_UNKNOWN for an event that ends nothing. */
 enum wo_outcome wo__outcome_of(const struct wo_event *event);
 
+/* Whether somebody interrupted the program: Python raises KeyboardInterrupt for SIGINT. */
+bool wo__is_interrupt(const struct wo_event *event);
+
 /* Whether an event only says that another process failed or ended this one. */
 bool wo__is_consequence(const struct wo_event *event);
 
@@ -124,8 +127,9 @@ bool wo__is_chained(const struct wo_event *traceback);
 /* Whether the traceback of an event shows that nothing caught the exception: the process ended with it. */
 bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event);
 
-/* The file of the outermost frame of a traceback: the script, if nothing caught the exception. Empty when unknown. */
-struct wo_view wo__script_of(const struct wo_event *traceback);
+/* The file of the outermost frame of the last traceback of a chain: the script, if nothing caught the exception. Empty when
+ * unknown. */
+struct wo_view wo__script_of(struct wo_job *job, const struct wo_event *traceback);
 
 /* Whether a server caught the exception that an event is or reports: it goes on with the next request. */
 bool wo__is_caught(const struct wo_job *job, const struct wo_event *event);

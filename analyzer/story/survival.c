@@ -8,8 +8,15 @@
 /* The job must go on by this number of steps after a failure. Ranks that have not noticed it often print one more step. */
 #define PROGRESS_STEPS 2
 
+/* Lines below a preparation that failed, at least, by which the script shows that it went on: the tool's own advice is shorter.
+ */
+#define LINES_AFTER_SETUP 20
+
 /* Lines below the exception of an import, at least, by which the program shows that it went on. */
 #define LINES_AFTER_IMPORT 3
+
+/* Exceptions below a failure that may be the death of its process. */
+#define DEATHS_MAX 16
 
 /* Events of one line are this near in the store. */
 #define BESIDE_EVENTS 4
@@ -38,6 +45,8 @@ enum aspect {
   FAILED_OTHERWISE,
   ENDED_UNNAMED, /* by a traceback that does not show its own reason: an echo, or cut off */
   STEPPED,       /* a step was done */
+  ANSWERED,      /* a server answered a request */
+  SERVED,        /* a server ended in order */
   PROGRESSED,    /* around a failure: the place is the event's id, the rank that failure's */
   LIVED          /* the same: its program went on writing */
 };
@@ -53,7 +62,7 @@ struct mark {
   wo_event_id event;
 };
 
-enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 7 };
+enum { ANY_RANK = INT32_MAX, MARKS_PER_EVENT = 8 };
 
 /* The end of the log cut the traceback before its exception. */
 static bool is_cut(const struct wo_event *traceback) {
@@ -105,7 +114,7 @@ static bool is_of_work(const struct wo_event *success) {
                                       "checkpoint", "saved",   "wrote",   "writt",   "export", "result", "accura",
                                       "loss",       "score",   "metric",  "runtime", "sample", "100%",   "sweep",
                                       "process",    "f1",      "correct", "analysis"};
-  return WO_VIEW_ANY(success->match, wo_view_has_nocase, words);
+  return success->mark != WO_MARK_SERVED && WO_VIEW_ANY(success->match, wo_view_has_nocase, words);
 }
 
 /* At most MARKS_PER_EVENT. */
@@ -115,7 +124,9 @@ static void add_event(struct marks *marks, const struct wo_job *job, const struc
   if (event->kind == WO_KIND_RECOVERY) add(marks, job, event, RECOVERED, ANY_RANK);
   if (event->kind == WO_KIND_SUCCESS && is_of_work(event)) add(marks, job, event, SUCCEEDED, ANY_RANK);
   if (event->kind == WO_KIND_SUCCESS) add(marks, job, event, SAID_GOOD, ANY_RANK);
+  if (event->mark == WO_MARK_SERVED) add(marks, job, event, SERVED, ANY_RANK);
   if (event->kind == WO_KIND_PROGRESS) add(marks, job, event, STEPPED, ANY_RANK);
+  if (event->kind == WO_KIND_LIFE && wo_view_has(event->text, "HTTP/")) add(marks, job, event, ANSWERED, ANY_RANK);
   if (class == WO_CLASS_EXIT || class == WO_CLASS_ENDING || event->kind == WO_KIND_ELASTIC)
     add(marks, job, event, ENDED_BADLY, ANY_RANK);
   if (class == WO_CLASS_EXIT || event->kind == WO_KIND_ELASTIC) add(marks, job, event, EXITED_BADLY, ANY_RANK);
@@ -303,6 +314,16 @@ static bool is_request_over(const struct marks *marks, const struct wo_job *job,
          next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
 }
 
+/* Whether a server answered requests after the failure, and nobody tells of a bad end. It must have logged the failure as one of
+ * a request, or have ended in order: answers that were on their way when the memory ran out are told below it. */
+static bool has_served_on(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  if (next_line(marks, job, failure, ANSWERED, ANY_RANK) == 0 || next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0)
+    return false;
+  if (next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK) > 0) return false;
+  const bool is_logged = failure->severity >= WO_SEVERITY_ERROR && !wo_story_is_memory(failure);
+  return is_logged || next_line(marks, job, failure, SERVED, ANY_RANK) > 0;
+}
+
 /* A message of recovery decides if the program lived on. Without one the job must have gone on: to a good end without a bad one,
  * to further steps, or to an exception that has nothing to do with memory and shows that the program was still running its own
  * code. */
@@ -316,15 +337,8 @@ static bool is_survived(const struct marks *marks, struct wo_job *job, const str
   if (wo__is_uncaught(job, failure)) return is_process_alive(marks, job, failure);
   if (!has_bad_end && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0) return true;
   if (!has_bad_end && has_worked_on(marks, job, failure)) return true;
+  if (has_served_on(marks, job, failure)) return true;
   return follows(marks, job, failure, FAILED_OTHERWISE) && !follows(marks, job, failure, RAN_OUT);
-}
-
-/* The next exception of the same rank that is one of its own, no part of a chain; NULL without one. */
-static const struct wo_event *next_failure(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
-  const int32_t run = job->story.run_of[failure->id];
-  const struct mark wanted = {failure->span.file, run, FAILED_OTHERWISE, failure->rank, failure->span.line + 1, 0};
-  const size_t at = find_mark(marks, &wanted);
-  return at < marks->count && is_alike(&marks->items[at], &wanted) ? &job->events.items[marks->items[at].event] : NULL;
 }
 
 static bool is_same_exception(const struct wo_event *a, const struct wo_event *b) {
@@ -332,13 +346,25 @@ static bool is_same_exception(const struct wo_event *a, const struct wo_event *b
          wo_view_equal(wo_event_text(a, WO_FIELD_EXCEPTION), wo_event_text(b, WO_FIELD_EXCEPTION));
 }
 
+/* The next other exception of the same rank that nothing caught; NULL without one. The first few below are looked at. */
+static const struct wo_event *next_death(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
+  const int32_t run = job->story.run_of[failure->id];
+  const struct mark wanted = {failure->span.file, run, FAILED_OTHERWISE, failure->rank, failure->span.line + 1, 0};
+  const size_t from = find_mark(marks, &wanted);
+  for (size_t at = from; at < marks->count && at - from < DEATHS_MAX && is_alike(&marks->items[at], &wanted); at++) {
+    const struct wo_event *const event = &job->events.items[marks->items[at].event];
+    if (is_same_exception(failure, event)) return NULL;
+    if (wo__is_uncaught(job, event)) return event;
+  }
+  return NULL;
+}
+
 /* Whether a process that had caught this exception died of another one: it was alive in between. One that is raised again is the
  * same. Without ranks, several processes may be writing. */
 static bool has_died_later(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
-  const struct wo_event *const next = next_failure(marks, job, failure);
-  if (!next || wo_event_field(failure, WO_FIELD_IS_BARE) || is_same_exception(failure, next)) return false;
+  if (wo_event_field(failure, WO_FIELD_IS_BARE) || wo__is_started_apart(failure)) return false;
   const bool is_one = failure->rank != WO_RANK_UNKNOWN || next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK) == 0;
-  return is_one && wo__is_uncaught(job, next) && !wo__is_started_apart(failure);
+  return is_one && next_death(marks, job, failure) != NULL;
 }
 
 /* Whether the work of the job began after this exception: a check or a preparation failed before it, or a module that the program
@@ -359,16 +385,38 @@ static bool has_done_without(const struct marks *marks, const struct wo_job *job
 }
 
 /* Whether the script went on without a program that was not started: another one made steps or finished its work, and nobody
- * tells of a bad end. */
+ * tells of a bad end. After a preparation any output will do: what ends the job later decides. */
 static bool has_started_another(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
-  if (failure->mark != WO_MARK_NOT_STARTED || next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0) return false;
+  const uint64_t lines = job->inputs[failure->span.file].lines;
+  if (failure->mark == WO_MARK_SETUP && lines > failure->span.line + LINES_AFTER_SETUP) return true;
+  const bool is_unstarted =
+      failure->mark == WO_MARK_NOT_STARTED || failure->mark == WO_MARK_REFUSED || failure->mark == WO_MARK_SETUP;
+  if (!is_unstarted || next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0) return false;
   return next_line(marks, job, failure, STEPPED, ANY_RANK) > 0 || next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0;
+}
+
+/* An interrupted program ends in order: it saves, tells its results, says that it is done. Only more of its work shows that it
+ * lived on; for a server, the end of its work is one in order. */
+static bool is_interrupt_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *interrupt) {
+  if (has_stepped_on(marks, job, interrupt) || steps_reached_further(marks, job, interrupt)) return true;
+  if (has_steps_after(marks, job, interrupt) || is_process_alive(marks, job, interrupt)) return true;
+  return next_line(marks, job, interrupt, ANSWERED, ANY_RANK) > 0 || next_line(marks, job, interrupt, SERVED, ANY_RANK) > 0;
+}
+
+static bool is_error_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure);
+
+/* Whether what failed is told by an exception that the program survived: the lines around are noted with that. */
+static bool has_exception_been_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
+  const struct wo_event *const exception = wo_event_get(&job->events, wo_story_traceback_of(job, failure));
+  if (failure->kind != WO_KIND_PROGRAM_ERROR || !exception || exception->kind != WO_KIND_TRACEBACK) return false;
+  return is_error_survived(marks, job, exception);
 }
 
 /* A failure other than of memory. An exception that nothing caught ended its process: what a script says later, and lines of
  * others, prove nothing. */
 static bool is_error_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
+  if (wo__is_interrupt(failure)) return is_interrupt_survived(marks, job, failure);
   if (is_process_alive(marks, job, failure)) return true;
   if (wo_event_number(failure, WO_FIELD_IS_CAUGHT, 0) == WO_CAUGHT_RECORDED) return true;
   if (wo__is_caught(job, failure)) return is_request_over(marks, job, failure);
@@ -376,13 +424,22 @@ static bool is_error_survived(const struct marks *marks, struct wo_job *job, con
   if (has_started_another(marks, job, failure)) return true;
   const bool is_exception = failure->kind == WO_KIND_TRACEBACK;
   if (is_exception && (has_job_gone_on(marks, job, failure) || has_done_without(marks, job, failure))) return true;
-  if (!is_exception || wo__is_uncaught(job, failure)) return false;
+  if (wo__is_uncaught(job, failure)) return false;
+  if (!is_exception) return has_exception_been_survived(marks, job, failure);
   if (steps_reached_further(marks, job, failure) || has_died_later(marks, job, failure)) return true;
   if (recovery > 0 && recovery - failure->span.line <= WO__RECOVERY_LINES)
     return !has_died_recovering(marks, job, failure, recovery);
   if (next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) == 0 && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0)
     return true;
-  return has_worked_on(marks, job, failure);
+  return has_worked_on(marks, job, failure) || has_served_on(marks, job, failure);
+}
+
+/* Whether the shell that reports a kill went on with the next of a series of runs: the lines below are those above, and nobody
+ * tells of a bad end after them. */
+static bool is_kill_survived(const struct marks *marks, const struct wo_job *job, const struct wo_event *kill) {
+  const struct wo_event *const life = life_of(marks, job, kill, false);
+  if (!life || kill->rank != WO_RANK_UNKNOWN) return false;
+  return next_line(marks, job, life, ENDED_BADLY, ANY_RANK) == 0 && next_line(marks, job, kill, LEFT_BEHIND, ANY_RANK) == 0;
 }
 
 /* Peers and children also go at a good end. What a launcher does with its processes says so little that any word of success
@@ -416,7 +473,8 @@ enum wo_status wo__survivors_find(struct wo_job *job, bool *is_open) {
       job->story.roles[event->id] = WO_ROLE_RECOVERED;
       is_open[event->id] = false;
       set_suspicions_aside(job, event);
-    } else if (class == WO_CLASS_PROGRAM && is_error_survived(&marks, job, event)) {
+    } else if ((class == WO_CLASS_PROGRAM && is_error_survived(&marks, job, event)) ||
+               (event->kind == WO_KIND_KILLED && is_kill_survived(&marks, job, event))) {
       job->story.roles[event->id] = WO_ROLE_SURVIVED;
       is_open[event->id] = false;
     }

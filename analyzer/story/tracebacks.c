@@ -59,8 +59,8 @@ static struct wo_view outermost(const struct wo_event *traceback) {
   return wo_view_cut(&rest, ';');
 }
 
-struct wo_view wo__script_of(const struct wo_event *traceback) {
-  struct wo_view frame = outermost(traceback);
+struct wo_view wo__script_of(struct wo_job *job, const struct wo_event *traceback) {
+  struct wo_view frame = outermost(last_of_chain(job, traceback));
   return wo_view_cut(&frame, '|');
 }
 

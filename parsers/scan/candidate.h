@@ -38,4 +38,31 @@ bool wo__candidate_has_literal(const struct wo_scan *scan, size_t pattern, const
 /* Adds the event of a pattern that matches, as part of the event `of` (or WO_EVENT_NONE). NULL when limits are reached. */
 struct wo_event *wo__candidate_add(struct wo_scan *scan, size_t pattern, struct wo_candidate *candidate, wo_event_id of);
 
+/* What the lines before a failure look like, and which of these shapes come again. */
+#define WO_SCAN_SHAPES_MAX 16
+
+struct wo_before {
+  struct {
+    uint64_t shape;
+    int lines;
+    bool is_seen_again;
+  } shapes[WO_SCAN_SHAPES_MAX];
+  size_t count;
+  int lines;
+  int lines_again; /* after the failure */
+  uint64_t step;   /* the last one before it */
+  bool has_step;
+};
+
+enum wo_again {
+  WO_AGAIN_NOT,
+  WO_AGAIN_SURE,  /* most of what was printed before the failure is printed again */
+  WO_AGAIN_OTHERS /* a step beyond the last one: after a kill, another process makes it */
+};
+
+void wo__before_learn(struct wo_scan *scan, const struct wo_line *line, struct wo_before *before);
+
+/* Compares the next line after the failure. */
+enum wo_again wo__before_compare(struct wo_scan *scan, struct wo_before *before, struct wo_candidate candidate);
+
 #endif

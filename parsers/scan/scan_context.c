@@ -74,14 +74,18 @@ static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_eve
   scan->walk_memo = memo;
 }
 
-/* So much shows that a program went on: five lines that only one which lives on writes. */
-#define LIFE_ENOUGH (5 * WO_SCAN_LIFE_SURE)
+/* Lines of one shape that differ, below an exception that may have been caught. */
+#define SERIES_BARE 10
 
 /* Watches for progress after a failure, and for other signs that the program lives. */
 struct aftermath {
   int found; /* lines of progress */
-  int alive; /* signs of life, up to LIFE_ENOUGH */
+  int alive; /* signs of life, up to WO_SCAN_LIFE_ENOUGH */
+  bool is_kill;
+  bool is_bare; /* an exception without its traceback */
   wo_event_id failure;
+  struct wo_before before;
+  struct wo_series series;
 };
 
 static void tell_life(const struct wo_open *open, wo_event_id failure, bool is_first) {
@@ -95,23 +99,38 @@ static void tell_life(const struct wo_open *open, wo_event_id failure, bool is_f
 static void count_life(struct wo_open *open) {
   struct aftermath *const own = open->state;
   const struct wo_event *const failure = wo_event_get(open->store, own->failure);
-  if (own->alive >= LIFE_ENOUGH || !failure) return;
+  if (own->alive >= WO_SCAN_LIFE_ENOUGH || !failure) return;
   const int life = wo__scan_life(open->line, failure->stamp);
   if (life == WO_SCAN_LIFE_SURE && own->alive < WO_SCAN_LIFE_SURE) tell_life(open, own->failure, true);
   own->alive += life;
-  if (life > 0 && own->alive >= LIFE_ENOUGH) tell_life(open, own->failure, false);
+  if (life > 0 && own->alive >= WO_SCAN_LIFE_ENOUGH) tell_life(open, own->failure, false);
+}
+
+/* Below an exception without its traceback, of which nothing shows whether it was caught, and below a kill, which a shell reports
+ * that goes on with the next command, lines of the same shapes as those above are a sign of life. */
+static enum wo_more compare_with_before(struct wo_open *open) {
+  struct aftermath *const own = open->state;
+  const struct wo_candidate candidate = wo__candidate_of(open->scan, open->line);
+  const enum wo_again again = wo__before_compare(open->scan, &own->before, candidate);
+  const bool is_series = own->is_bare && wo__series_grows(&own->series, open->line->text, SERIES_BARE);
+  if (again == WO_AGAIN_OTHERS) return WO_MORE_NO_UNREAD;
+  if (again != WO_AGAIN_SURE && !is_series) return WO_MORE_YES;
+  tell_life(open, own->failure, false);
+  return WO_MORE_NO_UNREAD;
 }
 
 static enum wo_more feed_aftermath(struct wo_open *open) {
   struct aftermath *const own = open->state;
   struct wo_scan *const scan = open->scan;
   if (open->lines > AFTERMATH_LINES) return WO_MORE_NO_UNREAD;
+  if (own->is_kill) return compare_with_before(open);
   count_life(open);
   if (own->found < 3) {
     struct wo_candidate candidate = wo__candidate_of(scan, open->line);
     if (open->lines <= TASK_LINES) match_first(scan, scan->stages, &candidate, own->failure);
     own->found += match_first(scan, scan->before, &candidate, own->failure);
   }
+  if (own->is_bare && compare_with_before(open) != WO_MORE_YES) own->is_bare = false;
   return WO_MORE_YES;
 }
 
@@ -122,16 +141,29 @@ static bool is_exception(const struct wo_scan *scan, wo_event_id failure) {
   return wo_event_get(scan->store, failure)->kind == WO_KIND_TRACEBACK;
 }
 
+static bool is_kill(const struct wo_scan *scan, wo_event_id failure) {
+  return wo_event_get(scan->store, failure)->kind == WO_KIND_KILLED;
+}
+
+/* Watches the lines below, unless the log ends here. */
+static void watch(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
+  if (scan->is_at_end) return;
+  struct aftermath *const own = wo__scan_open(scan, &wo__format_aftermath, NULL, line)->state;
+  own->failure = failure;
+  own->is_kill = is_kill(scan, failure);
+  own->is_bare = wo_event_field(wo_event_get(scan->store, failure), WO_FIELD_IS_BARE) != NULL;
+  if (own->is_kill || own->is_bare) wo__before_learn(scan, line, &own->before);
+}
+
 /* Progress after a failure shows whether the job survived it. An exception is not watched beside the memory failure that it
- * reports, and leaves room for others. */
+ * reports, and leaves room for others. What was done before a kill is told by the end of the log. */
 static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure, bool is_alone) {
   if (scan->context_count >= WO_SCAN_CONTEXT_MAX || scan->before.count == 0) return;
   scan->context_count++;
-  look_before(scan, line, failure);
+  if (!is_kill(scan, failure)) look_before(scan, line, failure);
   const bool has_room = scan->open_count < WO_LIMIT_OPEN_READERS / 2;
-  if (scan->is_at_end || (is_exception(scan, failure) && (!is_alone || !has_room))) return;
-  const struct wo_open *const open = wo__scan_open(scan, &wo__format_aftermath, NULL, line);
-  ((struct aftermath *)open->state)->failure = failure;
+  if (is_exception(scan, failure) && (!is_alone || !has_room)) return;
+  watch(scan, line, failure);
 }
 
 /* Runs when the line is done: looking around adds events of its own, which must not come between a reader and the event that it

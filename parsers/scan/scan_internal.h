@@ -1,6 +1,6 @@
 /* The scanner's inside, shared by scan.c (buffer, lines), scan_line.c (what happens to a line), scan_back.c (walks backwards),
- * scan_open.c (services), scan_opening.c (starts of runs), scan_context.c and scan_life.c (lines around a failure), and
- * scan_tail.c (the last lines). Nobody else includes this. */
+ * scan_open.c (services), scan_opening.c (starts of runs), scan_context.c, scan_life.c and scan_shape.c (lines around a
+ * failure), and scan_tail.c (the last lines). Nobody else includes this. */
 #ifndef WO_SCAN_INTERNAL_H
 #define WO_SCAN_INTERNAL_H
 
@@ -93,7 +93,8 @@ struct wo_opening {
     bool is_repeated; /* it stands twice in the opening */
   } lines[WO_SCAN_OPENING_LINES];
   size_t count;
-  bool is_over;     /* a run has ended: nothing is learnt any more */
+  size_t again;     /* lines from the first on that were just read again */
+  bool is_over;     /* a run has ended, or begun again: nothing is learnt any more */
   uint32_t watched; /* lines that are still looked at, since the last end */
   size_t found;     /* place of the line that was found last, from 1; 0 for none */
 };
@@ -312,6 +313,31 @@ static inline void wo__scan_watch_for_opening(struct wo_scan *scan) {
 /* How much the line shows that the program lived on after a failure at that time: WO_SCAN_LIFE_SURE, less, or 0. */
 #define WO_SCAN_LIFE_SURE 2
 int wo__scan_life(const struct wo_line *line, struct wo_stamp since);
+
+/* Whether the line has words of a program that ends, or that tells of failures. */
+bool wo__scan_is_about_end(struct wo_view text);
+
+/* So much shows that a program went on: five lines that only one which lives on writes. */
+#define WO_SCAN_LIFE_ENOUGH (5 * WO_SCAN_LIFE_SURE)
+
+/* A line without what differs from one print of it to the next: its words. 0 for a line that has few. */
+uint64_t wo__scan_shape(struct wo_view text);
+
+/* Lines of one shape that differ in their numbers: a program that works prints them. */
+#define WO_SCAN_SERIES_MAX 16
+
+struct wo_series {
+  struct {
+    uint64_t shape;
+    uint64_t numbers; /* of the line last seen */
+    int lines;        /* that differ */
+  } shapes[WO_SCAN_SERIES_MAX];
+  size_t count;
+};
+
+/* Whether the line makes its shape a series: `least` lines that differ, or one less with several figures that have names. Lines
+ * about an end, or about another try, are none. */
+bool wo__series_grows(struct wo_series *series, struct wo_view text, int least);
 
 /* Learns the label from the bytes of the head. */
 void wo__scan_learn_label(struct wo_scan *scan, struct wo_view head);

@@ -8,6 +8,7 @@
  * may differ, for several writers. What is learnt depends on the bytes of the log alone. */
 #include <string.h>
 
+#include "parsers/base/number.h"
 #include "parsers/scan/scan_internal.h"
 
 /* Lines of the head that are compared, and how many there must be. */
@@ -137,6 +138,33 @@ static void learn_quote(struct wo_scan *scan, const struct head *head) {
     keep(&scan->label, WO_VIEW("> "));
 }
 
+/* The number of a line in "12.9s 77 text", where notebooks that run as a batch put the time and the number before each line; 0
+ * for none. *ret_end: where the text begins. */
+static uint64_t line_number_of(struct wo_view line, size_t *ret_end) {
+  struct wo_view rest = line;
+  uint64_t number = 0;
+  while (rest.len > 0 && (wo_is_digit(rest.ptr[0]) || rest.ptr[0] == '.')) rest = wo_view_skip(rest, 1);
+  if (rest.len == line.len || !wo_view_starts(rest, "s ")) return 0;
+  rest = wo_view_skip(rest, 2);
+  if (wo_number_u64(&rest, UINT32_MAX, &number) != WO_OK || !wo_view_starts(rest, " ")) return 0;
+  *ret_end = line.len - rest.len + 1;
+  return number;
+}
+
+/* Lines that are numbered one by one; bars that rewrite theirs are in one line. The number tells no writers apart. */
+static void learn_numbers(struct wo_scan *scan, struct wo_view text) {
+  struct wo_view rest = text;
+  size_t form = 0, next = 0;
+  const uint64_t first = line_number_of(wo_view_cut(&rest, '\n'), &form);
+  for (uint64_t number = first + 1; rest.len > 0; number++) {
+    const struct wo_view line = wo_view_cut(&rest, '\n');
+    if (rest.len > 0 && line_number_of(line, &next) != number) return; /* the last one may be cut */
+    if (rest.len == 0 && number - first < LINES_MIN) return;
+  }
+  keep(&scan->label, wo_view_sub(text, 0, form));
+  scan->label.has_number = false;
+}
+
 void wo__scan_learn_label(struct wo_scan *scan, struct wo_view text) {
   struct head head = {.count = 0};
   const size_t first_end = name_end(text);
@@ -144,6 +172,10 @@ void wo__scan_learn_label(struct wo_scan *scan, struct wo_view text) {
   if (wo_view_starts(text, ">")) {
     split(text, &head);
     learn_quote(scan, &head);
+    return;
+  }
+  if (text.len > 0 && wo_is_digit(text.ptr[0]) && line_number_of(text, &(size_t){0}) > 0) {
+    learn_numbers(scan, text);
     return;
   }
   if (wo_view_starts(text, " ")) {

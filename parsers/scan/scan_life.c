@@ -13,11 +13,16 @@ static bool is_answer(struct wo_view text) {
   return WO_VIEW_ANY(text, wo_view_has, answers) && !WO_VIEW_ANY(text, wo_view_has, probes);
 }
 
-/* Words of a program that ends, or that tells of failures. */
-static bool is_about_end(struct wo_view text) {
+bool wo__scan_is_about_end(struct wo_view text) {
   static const char *const words[] = {"shut",  "clean", "exit",  "clos", "terminat", "stop",
                                       "abort", "fail",  "error", "kill", "wandb",    "exception"};
   return WO_VIEW_ANY(text, wo_view_has_nocase, words);
+}
+
+/* What an image server that works off prompts says when it takes one; when it is done with one it may have failed at it. */
+static int life_of_prompt(struct wo_view text) {
+  if (wo_view_ends(text, "got prompt")) return WO_SCAN_LIFE_SURE;
+  return wo_view_has(text, "Prompt executed in ") ? WO_SCAN_LIFE_SURE / 2 : 0;
 }
 
 static bool is_later(struct wo_stamp a, struct wo_stamp b) {
@@ -34,7 +39,10 @@ int wo__scan_life(const struct wo_line *line, struct wo_stamp since) {
   const enum wo_severity severity = line->prefix.severity;
   const bool has_time = line->prefix.stamp.clock != WO_CLOCK_NONE;
   if (is_answer(line->text)) return WO_SCAN_LIFE_SURE;
-  if ((severity != WO_SEVERITY_INFO && severity != WO_SEVERITY_DEBUG) || (has_time && !is_later(line->prefix.stamp, since))) return 0;
-  if (is_about_end(line->text) || is_of_pool(line->full)) return 0;
+  const int of_prompt = life_of_prompt(line->text);
+  if (of_prompt > 0) return of_prompt;
+  if ((severity != WO_SEVERITY_INFO && severity != WO_SEVERITY_DEBUG) || (has_time && !is_later(line->prefix.stamp, since)))
+    return 0;
+  if (wo__scan_is_about_end(line->text) || is_of_pool(line->full)) return 0;
   return has_time ? WO_SCAN_LIFE_SURE : WO_SCAN_LIFE_SURE / 2;
 }

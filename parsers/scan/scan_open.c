@@ -62,7 +62,7 @@ static bool is_in_ignored_exception(const struct wo_event_store *store, struct w
 /* A failure whose surroundings show how far the job had come. */
 static bool wants_context(enum wo_kind kind) {
   const enum wo_class class = wo_kind_class(kind);
-  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY || kind == WO_KIND_TRACEBACK;
+  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY || kind == WO_KIND_TRACEBACK || kind == WO_KIND_KILLED;
 }
 
 /* What may end a run. */

@@ -11,6 +11,9 @@
 /* Bytes of a line by which it is known: banners differ early, and lines may be long. */
 #define KNOWN_BYTES 80
 
+/* So many lines that stand there again, in the order of the first, are a second start in the opening itself, which ends there. */
+#define STARTS_MIN 3
+
 /* FNV-1a over what is no digit; 0 for a line that is too short. */
 static uint64_t hash_line(struct wo_view text) {
   uint64_t hash = UINT64_C(14695981039346656037);
@@ -31,9 +34,19 @@ static size_t find_line(const struct wo_opening *opening, uint64_t hash) {
   return at;
 }
 
+/* Whether the line goes on with a second start: the first lines of the log stand there again, in their order. */
+static bool is_second_start(struct wo_opening *opening, size_t at) {
+  const bool is_next = opening->count >= STARTS_MIN && at == opening->again;
+  opening->again = is_next ? at + 1 : 0;
+  return opening->again == STARTS_MIN;
+}
+
 static void learn(struct wo_opening *opening, uint64_t hash) {
   const size_t at = find_line(opening, hash);
-  if (at < opening->count) {
+  if (is_second_start(opening, at)) {
+    opening->is_over = true;
+    for (size_t i = 0; i < STARTS_MIN; i++) opening->lines[i].is_repeated = false;
+  } else if (at < opening->count) {
     opening->lines[at].is_repeated = true;
   } else {
     opening->lines[opening->count++].hash = hash;

@@ -20,13 +20,30 @@ enum {
   TEXT_ALIVE = 40,       /* lines of plain text below it, too */
   TEXT_ALIVE_LEVEL = 15, /* below what a logger calls an error */
   TEXT_ALIVE_WEAK = 8,   /* below a mere sentence about what did not work */
+  TEXT_ALIVE_SETUP = 3,  /* below a preparation that failed: any program that runs after it */
+  RECORDS_ALIVE = 8,     /* records of a logger below it that are no errors, over some time */
+  SERIES_ALIVE = 4,      /* lines of one shape that differ */
+  STOP_LINES = 80,       /* above a good end that may tell of an interruption: the program ended in order then */
+  WARNING_LINES = 12,    /* of one warning */
   INDENT_PLAIN = 2,      /* blanks before plain text */
   STEPS_ALIVE = 2,       /* different steps after a line show that the program went on; bars are often drawn once more */
   PATTERNS_MAX = 48      /* of a sort */
 };
 
+/* A program that ends logs for a moment. */
+#define RECORDS_NS (INT64_C(2) * 1000000000)
+
 /* What a pattern of the tail looks for. */
-enum sort { SORT_SUCCESS, SORT_HARMLESS, SORT_ALIVE, SORT_FAILURE, SORT_BY_LEVEL, SORT_COUNT };
+enum sort {
+  SORT_SUCCESS,
+  SORT_HARMLESS,
+  SORT_ALIVE,
+  SORT_FAILURE,
+  SORT_BY_LEVEL,
+  SORT_ADVICE,
+  SORT_STOP, /* those of SORT_FAILURE that tell of an interruption */
+  SORT_COUNT
+};
 
 /* A line that matched, and the pattern. Its text is still in the buffer. */
 struct tail_line {
@@ -44,6 +61,7 @@ struct tail {
   int last_failure; /* the value of `lines` at the failure found last */
   int weak_at;      /* and at the weak success */
   bool is_good;     /* nothing above is looked at for failures */
+  bool is_at_work;  /* nor for interruptions: the program worked there, or a server ended in order */
   int texts;        /* lines of plain text, while no failure is found */
   struct tail_line success, weak, progress, alive;
   struct tail_line failures[FAILURES_MAX]; /* the last line first */
@@ -54,18 +72,24 @@ struct tail {
 
 static enum sort sort_of(const struct wo_pattern *pattern) {
   if (pattern->mark == WO_MARK_HARMLESS) return SORT_HARMLESS;
-  if (pattern->mark == WO_MARK_ALIVE) return SORT_ALIVE;
+  if (pattern->mark == WO_MARK_ALIVE || pattern->mark == WO_MARK_SAVED) return SORT_ALIVE;
   if (pattern->mark == WO_MARK_BY_LEVEL) return SORT_BY_LEVEL;
+  if (pattern->mark == WO_MARK_ADVICE) return SORT_ADVICE;
   return pattern->kind == WO_KIND_SUCCESS ? SORT_SUCCESS : SORT_FAILURE;
+}
+
+static void add_pattern(struct tail *tail, enum sort sort, size_t pattern) {
+  size_t *const count = &tail->places[sort].count;
+  if (*count < PATTERNS_MAX) tail->items[sort][(*count)++] = pattern;
 }
 
 static void sort_patterns(struct tail *tail) {
   const struct wo_places all = tail->scan->tail;
   for (size_t i = 0; i < SORT_COUNT; i++) tail->places[i].items = tail->items[i];
   for (size_t i = 0; i < all.count; i++) {
-    const enum sort sort = sort_of(wo_pattern_at(tail->scan->set, all.items[i]));
-    size_t *const count = &tail->places[sort].count;
-    if (*count < PATTERNS_MAX) tail->items[sort][(*count)++] = all.items[i];
+    const struct wo_pattern *const pattern = wo_pattern_at(tail->scan->set, all.items[i]);
+    add_pattern(tail, sort_of(pattern), all.items[i]);
+    if (pattern->mark == WO_MARK_STOPPED) add_pattern(tail, SORT_STOP, all.items[i]);
   }
 }
 
@@ -150,6 +174,7 @@ static void look_for_success(struct tail *tail, struct wo_candidate *candidate) 
   if (wo_pattern_at(tail->scan->set, pattern)->mark != WO_MARK_WEAK_END) {
     tail->success = line_at(candidate, pattern);
     tail->is_good = true;
+    tail->is_at_work = wo_pattern_at(tail->scan->set, pattern)->mark == WO_MARK_SERVED;
   } else if (tail->failure_count == 0 && tail->weak.pattern == WO_NOT_FOUND && !is_known_above(tail->scan, candidate->number)) {
     tail->weak = line_at(candidate, pattern);
     tail->weak_at = tail->lines;
@@ -166,41 +191,82 @@ static void look_for_step(struct tail *tail, struct wo_candidate *candidate) {
 
 /* ---- What looks like a failure ---- */
 
-/* Whether the line shows that the program goes on: by its words, or by the second of two different steps. */
-static bool shows_life(struct tail *tail, struct wo_candidate *candidate, struct wo_candidate_step *last, int *steps) {
+/* Signs that the program goes on, in the lines below one; these are walked upwards. */
+struct life {
+  struct wo_candidate_step step; /* last seen */
+  int steps;                     /* that differ */
+  int texts;                     /* lines of plain text */
+  int records;                   /* that its logger calls no trouble; without a time each counts half */
+  struct wo_stamp newest;        /* of these */
+  struct wo_series series;
+};
+
+/* How many of the lines of a logger are enough depends on their time: a program that ends logs for a moment, too. */
+static bool has_records(struct life *life, const struct wo_line *line) {
+  const struct wo_stamp stamp = line->prefix.stamp;
+  const enum wo_severity severity = line->prefix.severity;
+  if ((severity != WO_SEVERITY_INFO && severity != WO_SEVERITY_DEBUG) || wo__scan_is_about_end(line->text)) return false;
+  if (stamp.clock == WO_CLOCK_NONE) return ++life->records >= 2 * RECORDS_ALIVE;
+  if (life->newest.clock == WO_CLOCK_NONE) life->newest = stamp;
+  life->records += 2;
+  return life->records >= 2 * RECORDS_ALIVE && life->newest.clock == stamp.clock &&
+         life->newest.time_ns - stamp.time_ns >= RECORDS_NS;
+}
+
+/* Whether the lines so far show that the program does its work: steps, requests that are answered. */
+static bool shows_work(struct tail *tail, struct wo_candidate *candidate, struct life *life) {
   struct wo_candidate_step step = {""};
+  if (wo__candidate_match(tail->scan, tail->scan->before, candidate, &step) == WO_NOT_FOUND) return false;
+  if (step.text[0] == '\0' || strcmp(step.text, life->step.text) == 0) return false;
+  life->step = step;
+  return ++life->steps >= STEPS_ALIVE;
+}
+
+/* Whether they show that the program goes on: also by words, by records of its log, or by lines that differ in their figures. An
+ * interrupted program saves what it has and logs that. */
+static bool shows_life(struct tail *tail, struct wo_candidate *candidate, bool is_stop, struct life *life) {
   const size_t alive = match(tail, SORT_ALIVE, candidate);
-  if (alive != WO_NOT_FOUND) {
+  if (alive != WO_NOT_FOUND && !(is_stop && wo_pattern_at(tail->scan->set, alive)->mark == WO_MARK_SAVED)) {
     tail->alive = line_at(candidate, alive);
     return true;
   }
-  if (wo__candidate_match(tail->scan, tail->scan->before, candidate, &step) == WO_NOT_FOUND) return false;
-  if (step.text[0] == '\0' || strcmp(step.text, last->text) == 0) return false;
-  *last = step;
-  return ++*steps >= STEPS_ALIVE;
+  if (shows_work(tail, candidate, life)) return true;
+  if (!is_plain(candidate->raw)) return false;
+  const struct wo_line *const line = wo__candidate_line(tail->scan, candidate);
+  return (!is_stop && has_records(life, line)) || wo__series_grows(&life->series, line->text, SERIES_ALIVE);
 }
 
 /* How many lines of such text below a line show that it was no end: few after a mere sentence, some after what a logger calls an
  * error. */
 static int most_text(const struct tail *tail, size_t pattern) {
   const enum wo_mark mark = wo_pattern_at(tail->scan->set, pattern)->mark;
+  if (mark == WO_MARK_SETUP) return TEXT_ALIVE_SETUP - 1;
   if (mark == WO_MARK_WEAK_FAILURE || mark == WO_MARK_LAST_WORD) return TEXT_ALIVE_WEAK;
   return mark == WO_MARK_BY_LEVEL ? TEXT_ALIVE_LEVEL : TEXT_ALIVE;
 }
 
-/* Whether the program goes on below a line. The lines there were walked over before: most logs have no line that looks like a
- * failure, and then nobody has to ask this. */
-static bool has_life_below(struct tail *tail, uint64_t number, size_t pattern) {
+/* Whether the line is text of a program that works, as seen from a line of that pattern. The advice of a tool that could not
+ * prepare something is none. */
+static bool counts_as_text(struct tail *tail, size_t pattern, struct wo_candidate *candidate) {
+  if (!is_plain(candidate->raw)) return false;
+  if (wo_pattern_at(tail->scan->set, pattern)->mark != WO_MARK_SETUP) return true;
+  return match(tail, SORT_ADVICE, candidate) == WO_NOT_FOUND && match(tail, SORT_FAILURE, candidate) == WO_NOT_FOUND;
+}
+
+/* Whether the program goes on below a line, and above the line `end`; after an interruption only its work shows that. The lines
+ * there were walked over before: most logs have no line that looks like a failure, and then nobody has to ask this. */
+static bool has_life_between(struct tail *tail, uint64_t number, uint64_t end, size_t pattern) {
+  const bool is_stop = wo_pattern_at(tail->scan->set, pattern)->mark == WO_MARK_STOPPED;
   const int most = most_text(tail, pattern);
   struct wo_backwards walk = wo__scan_walk_back(tail->scan, tail->scan->buf_len, tail->scan->line_number);
-  struct wo_candidate_step last = {""};
+  struct life life = {.newest = {.clock = WO_CLOCK_NONE}};
   struct wo_view raw = {0};
   uint64_t offset = 0;
-  int steps = 0, texts = 0;
   while (wo__scan_previous_line(&walk, &raw, &offset) && walk.number > number) {
+    if (walk.number >= end) continue;
     struct wo_candidate candidate = wo__candidate_at(tail->scan, raw, walk.number, offset);
-    texts += is_plain(raw);
-    if (texts > most || shows_life(tail, &candidate, &last, &steps)) return true;
+    life.texts += counts_as_text(tail, pattern, &candidate);
+    if (life.texts > most || shows_life(tail, &candidate, is_stop, &life)) return true;
   }
   return false;
 }
@@ -210,8 +276,7 @@ static bool has_life_below(struct tail *tail, uint64_t number, size_t pattern) {
 static size_t find_failure(struct tail *tail, struct wo_candidate *candidate) {
   const size_t pattern = match(tail, SORT_FAILURE, candidate);
   const size_t by_level = tail->places[SORT_BY_LEVEL].count > 0 ? tail->items[SORT_BY_LEVEL][0] : WO_NOT_FOUND;
-  const bool may_have_level =
-      by_level != WO_NOT_FOUND && wo__candidate_has_literal(tail->scan, by_level, candidate);
+  const bool may_have_level = by_level != WO_NOT_FOUND && wo__candidate_has_literal(tail->scan, by_level, candidate);
   if (pattern == WO_NOT_FOUND && !may_have_level) return WO_NOT_FOUND;
   const enum wo_severity severity = wo__candidate_line(tail->scan, candidate)->prefix.severity;
   const bool is_mild = wo_severity_is_below(severity, WO_SEVERITY_ERROR);
@@ -224,17 +289,80 @@ static size_t find_failure(struct tail *tail, struct wo_candidate *candidate) {
   return is_by_level ? by_level : pattern;
 }
 
-static void look_for_failure(struct tail *tail, struct wo_candidate *candidate) {
-  if (tail->is_good || tail->failure_count == FAILURES_MAX) return;
-  if (tail->failure_count == 0 && (tail->texts += is_plain(candidate->raw)) > TEXT_ALIVE + 1) tail->is_good = true;
-  const size_t pattern = find_failure(tail, candidate);
-  if (pattern == WO_NOT_FOUND || is_known(tail->scan, candidate)) return;
-  if (tail->failure_count == 0 && has_life_below(tail, candidate->number, pattern)) {
-    tail->is_good = true;
+/* Whether the line, from its start, is the record of a logger or a place in a source: no text of a warning. */
+static bool is_record(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset) {
+  static const char *const parts[] = {"Traceback (most recent call last)", "  File \""};
+  struct wo_candidate candidate = wo__candidate_at(scan, raw, number, offset);
+  const struct wo_prefix *const prefix = &wo__candidate_line(scan, &candidate)->prefix;
+  return prefix->severity != WO_SEVERITY_NONE || prefix->stamp.clock != WO_CLOCK_NONE || WO_VIEW_ANY(raw, wo_view_has, parts);
+}
+
+/* Whether a warning begins above the line: "path:12: UserWarning: ...". */
+static bool begins_above(struct wo_scan *scan, struct wo_view own, uint64_t number) {
+  struct wo_backwards walk = wo__scan_walk_back(scan, (size_t)(own.ptr - scan->buf), number);
+  struct wo_view raw = {0};
+  uint64_t offset = 0;
+  for (int lines = 0; lines < WARNING_LINES && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
+    if (wo_view_has(raw, "Warning: ")) return true;
+    if (wo_view_starts(raw, "  ") || is_record(scan, raw, walk.number, offset)) return false;
+  }
+  return false;
+}
+
+/* Whether it ends below the line: Python prints the source line there, with two blanks before it. */
+static bool ends_below(struct wo_scan *scan, struct wo_view own) {
+  const size_t end = (size_t)(own.ptr - scan->buf) + own.len;
+  struct wo_view rest = {scan->buf + end, scan->buf_len - end};
+  wo_view_cut(&rest, '\n');
+  for (int lines = 0; lines < WARNING_LINES && rest.len > 0; lines++) {
+    const struct wo_view raw = wo_view_cut(&rest, '\n');
+    if (wo_view_starts(raw, "  ")) return !wo_view_starts(raw, "   ") && !wo_view_starts(raw, "  File \"");
+    if (wo_view_has(raw, "Warning: ") || is_record(scan, raw, 0, 0)) return false;
+  }
+  return false;
+}
+
+/* Whether the line is a sentence of a warning. An exception that names itself at the start of a line, or a record of a logger, is
+ * none. */
+static bool is_of_warning(struct tail *tail, const struct wo_candidate *candidate, size_t pattern) {
+  const struct wo_view own = candidate->raw;
+  if (wo_pattern_at(tail->scan->set, pattern)->kind != WO_KIND_UNKNOWN_FAILURE || candidate->line->prefix.length > 0)
+    return false;
+  if (own.len == 0 || !wo_is_alpha(own.ptr[0]) || wo_view_has(own, "rror:")) return false;
+  return begins_above(tail->scan, own, candidate->number) && ends_below(tail->scan, own);
+}
+
+/* A preparation that failed is also survived where the program worked before it failed otherwise. */
+static void note_failure(struct tail *tail, struct wo_candidate *candidate, size_t pattern) {
+  const bool is_last = tail->failure_count == 0;
+  const bool is_setup = wo_pattern_at(tail->scan->set, pattern)->mark == WO_MARK_SETUP;
+  const uint64_t end = is_last ? UINT64_MAX : tail->failures[tail->failure_count - 1].number;
+  if ((is_last || is_setup) && has_life_between(tail, candidate->number, end, pattern)) {
+    tail->is_good = tail->is_at_work = is_last;
     return;
   }
   tail->failures[tail->failure_count++] = line_at(candidate, pattern);
   tail->last_failure = tail->lines;
+}
+
+/* Above a good end: a program that is interrupted saves, tells its results, and says that it is done. */
+static void look_for_stop(struct tail *tail, struct wo_candidate *candidate) {
+  if (tail->is_at_work || tail->failure_count > 0 || tail->lines > STOP_LINES) return;
+  const size_t pattern = match(tail, SORT_STOP, candidate);
+  if (pattern != WO_NOT_FOUND && !is_known(tail->scan, candidate)) note_failure(tail, candidate, pattern);
+}
+
+static void look_for_failure(struct tail *tail, struct wo_candidate *candidate) {
+  if (tail->failure_count == FAILURES_MAX) return;
+  if (tail->is_good) {
+    look_for_stop(tail, candidate);
+    return;
+  }
+  if (tail->failure_count == 0 && (tail->texts += is_plain(candidate->raw)) > TEXT_ALIVE + 1)
+    tail->is_good = tail->is_at_work = true;
+  const size_t pattern = find_failure(tail, candidate);
+  if (pattern == WO_NOT_FOUND || is_known(tail->scan, candidate) || is_of_warning(tail, candidate, pattern)) return;
+  note_failure(tail, candidate, pattern);
 }
 
 /* ---- The walk ---- */
@@ -244,6 +372,7 @@ static bool is_over(const struct tail *tail) {
   const bool has_told = tail->success.pattern != WO_NOT_FOUND && tail->progress.pattern != WO_NOT_FOUND;
   if (tail->lines >= FAILURE_LINES) return true;
   if (tail->failure_count > 0 && tail->lines - tail->last_failure > CLUSTER_LINES) return tail->lines >= SUCCESS_LINES;
+  if (tail->is_good && !tail->is_at_work && tail->lines < STOP_LINES) return false;
   return tail->is_good && (has_told || tail->lines >= SUCCESS_LINES);
 }
 

@@ -135,13 +135,14 @@ static void expect_no_failure(const struct place *place) {
 
 static void expect_event(const struct place *place) {
   struct wo_event_store store;
-  if (place->pattern->mark == WO_MARK_HARMLESS) {
+  if (place->pattern->mark == WO_MARK_HARMLESS || place->pattern->mark == WO_MARK_ADVICE) {
     expect_no_failure(place);
     return;
   }
   scan_place(place, "", &store);
   const struct wo_event *const event = find_expected(&store, place->pattern);
-  const bool is_alone = place->pattern->reader.len == 0 && place->pattern->mark != WO_MARK_ALIVE;
+  const bool is_life = place->pattern->mark == WO_MARK_ALIVE || place->pattern->mark == WO_MARK_SAVED;
+  const bool is_alone = place->pattern->reader.len == 0 && !is_life;
   if (event == NULL && (is_alone || !is_tested_with_rows(place))) {
     fail_msg("%.*s: sample %zu gives nothing, nor does a table test", WHERE(place));
   }
