@@ -137,6 +137,10 @@ bool wo__is_caught(const struct wo_job *job, const struct wo_event *event);
 /* Whether somebody caught the exception who imported a module of a package, and printed it. */
 bool wo__is_in_import(const struct wo_event *traceback);
 
+/* The line of an exception that a program caught and printed, or that ended a thread of it and no more: nothing above its frames
+ * started a program. That of the last exception of a chain; 0 for any other. */
+uint64_t wo__printed_line(struct wo_job *job, const struct wo_event *traceback);
+
 /* Whether the traceback is that of a thread or of a child process, down from its start. */
 bool wo__is_started_apart(const struct wo_event *traceback);
 

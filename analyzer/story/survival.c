@@ -15,6 +15,10 @@
 /* Lines below the exception of an import, at least, by which the program shows that it went on. */
 #define LINES_AFTER_IMPORT 3
 
+/* Lines below an exception that the program caught and printed, at least, by which it shows the same: its own clean-up is
+ * shorter. */
+#define LINES_AFTER_PRINT 30
+
 /* Exceptions below a failure that may be the death of its process. */
 #define DEATHS_MAX 16
 
@@ -384,6 +388,20 @@ static bool has_done_without(const struct marks *marks, const struct wo_job *job
          next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK) == 0;
 }
 
+/* Whether a program that printed an exception, which it had caught, went on writing. One process only: others write on when one has
+ * died. */
+static bool has_written_on(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
+  static const enum aspect ends[] = {ENDED_BADLY, ENDED_UNNAMED, LEFT_BEHIND, FAILED_OTHERWISE, RAN_OUT};
+  const uint64_t line = wo__printed_line(job, failure);
+  if (line == 0 || failure->rank != WO_RANK_UNKNOWN || job->inputs[failure->span.file].lines <= line + LINES_AFTER_PRINT) return false;
+  struct wo_event last = *failure;
+  last.span.line = line;
+  for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+    if (next_line(marks, job, &last, ends[i], ANY_RANK) > 0) return false;
+  }
+  return true;
+}
+
 /* Whether the script went on without a program that was not started: another one made steps or finished its work, and nobody
  * tells of a bad end. After a preparation any output will do: what ends the job later decides. */
 static bool has_started_another(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
@@ -424,6 +442,7 @@ static bool is_error_survived(const struct marks *marks, struct wo_job *job, con
   if (has_started_another(marks, job, failure)) return true;
   const bool is_exception = failure->kind == WO_KIND_TRACEBACK;
   if (is_exception && (has_job_gone_on(marks, job, failure) || has_done_without(marks, job, failure))) return true;
+  if (is_exception && has_written_on(marks, job, failure)) return true;
   if (wo__is_uncaught(job, failure)) return false;
   if (!is_exception) return has_exception_been_survived(marks, job, failure);
   if (steps_reached_further(marks, job, failure) || has_died_later(marks, job, failure)) return true;

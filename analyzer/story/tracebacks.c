@@ -81,6 +81,7 @@ bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event) {
 bool wo__is_in_import(const struct wo_event *traceback) {
   const struct wo_view frame = outermost(traceback);
   const bool is_script = wo_view_has(frame, "worker.py|") || wo_view_has(frame, "__main__.py|");
+  if (wo_view_has(frame, ".exec_module(")) return true; /* a program that loads its plugins by itself */
   return wo_view_starts(frame, "~/") && !wo_view_starts(frame, "~/<") && wo_view_has(frame, "|<module>|") && !is_script;
 }
 
@@ -88,6 +89,14 @@ bool wo__is_caught(const struct wo_job *job, const struct wo_event *event) {
   const wo_event_id own = event->kind == WO_KIND_TRACEBACK ? event->id : wo_story_traceback_of(job, event);
   const struct wo_event *const traceback = wo_event_get(&job->events, own);
   return traceback && wo_event_field(traceback, WO_FIELD_IS_CAUGHT);
+}
+
+uint64_t wo__printed_line(struct wo_job *job, const struct wo_event *traceback) {
+  const struct wo_event *const last = last_of_chain(job, traceback);
+  const struct wo_view frame = outermost(last);
+  const bool is_thread = wo_view_has(frame, "threading.py|");
+  if (frame.len == 0 || wo__is_uncaught(job, last) || (wo__is_started_apart(last) && !is_thread)) return 0;
+  return last->span.line;
 }
 
 bool wo__is_started_apart(const struct wo_event *traceback) {

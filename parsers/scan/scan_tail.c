@@ -26,6 +26,7 @@ enum {
   STOP_LINES = 80,       /* above a good end that may tell of an interruption: the program ended in order then */
   WARNING_LINES = 12,    /* of one warning */
   INDENT_PLAIN = 2,      /* blanks before plain text */
+  PROSE_BYTES = 600,     /* a line without a level that is longer holds data, or prose: failures are told in fewer words */
   STEPS_ALIVE = 2,       /* different steps after a line show that the program went on; bars are often drawn once more */
   PATTERNS_MAX = 48      /* of a sort */
 };
@@ -283,6 +284,7 @@ static size_t find_failure(struct tail *tail, struct wo_candidate *candidate) {
   const bool is_error = pattern != WO_NOT_FOUND || severity >= WO_SEVERITY_ERROR;
   const bool is_stop = pattern != WO_NOT_FOUND && wo_pattern_at(tail->scan->set, pattern)->mark == WO_MARK_STOPPED;
   if (is_stop) return pattern;
+  if (candidate->raw.len > PROSE_BYTES && severity == WO_SEVERITY_NONE) return WO_NOT_FOUND;
   if (is_mild || !is_error || match(tail, SORT_HARMLESS, candidate) != WO_NOT_FOUND) return WO_NOT_FOUND;
   const bool is_by_level =
       pattern == WO_NOT_FOUND || (severity >= WO_SEVERITY_ERROR && most_text(tail, pattern) == TEXT_ALIVE_WEAK);
