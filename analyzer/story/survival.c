@@ -51,6 +51,7 @@ enum aspect {
   STEPPED,       /* a step was done */
   ANSWERED,      /* a server answered a request */
   SERVED,        /* a server ended in order */
+  STARTED,       /* a program, or a server, is up */
   PROGRESSED,    /* around a failure: the place is the event's id, the rank that failure's */
   LIVED          /* the same: its program went on writing */
 };
@@ -129,6 +130,7 @@ static void add_event(struct marks *marks, const struct wo_job *job, const struc
   if (event->kind == WO_KIND_SUCCESS && is_of_work(event)) add(marks, job, event, SUCCEEDED, ANY_RANK);
   if (event->kind == WO_KIND_SUCCESS) add(marks, job, event, SAID_GOOD, ANY_RANK);
   if (event->mark == WO_MARK_SERVED) add(marks, job, event, SERVED, ANY_RANK);
+  if (event->kind == WO_KIND_RUN_START) add(marks, job, event, STARTED, ANY_RANK);
   if (event->kind == WO_KIND_PROGRESS) add(marks, job, event, STEPPED, ANY_RANK);
   if (event->kind == WO_KIND_LIFE && wo_view_has(event->text, "HTTP/")) add(marks, job, event, ANSWERED, ANY_RANK);
   if (class == WO_CLASS_EXIT || class == WO_CLASS_ENDING || event->kind == WO_KIND_ELASTIC)
@@ -388,18 +390,29 @@ static bool has_done_without(const struct marks *marks, const struct wo_job *job
          next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK) == 0;
 }
 
+/* The line of the next exception of the run that nobody is known to have survived, or 0. */
+static uint64_t next_open_failure(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  const struct mark wanted = {failure->span.file, job->story.run_of[failure->id], FAILED_OTHERWISE, ANY_RANK,
+                              failure->span.line + 1, 0};
+  for (size_t at = find_mark(marks, &wanted); at < marks->count && is_alike(&marks->items[at], &wanted); at++) {
+    if (job->story.roles[marks->items[at].event] != WO_ROLE_SURVIVED) return marks->items[at].place;
+  }
+  return 0;
+}
+
 /* Whether a program that printed an exception, which it had caught, went on writing. One process only: others write on when one has
  * died. */
 static bool has_written_on(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
-  static const enum aspect ends[] = {ENDED_BADLY, ENDED_UNNAMED, LEFT_BEHIND, FAILED_OTHERWISE, RAN_OUT};
+  static const enum aspect ends[] = {ENDED_BADLY, ENDED_UNNAMED, LEFT_BEHIND, RAN_OUT};
   const uint64_t line = wo__printed_line(job, failure);
-  if (line == 0 || failure->rank != WO_RANK_UNKNOWN || job->inputs[failure->span.file].lines <= line + LINES_AFTER_PRINT) return false;
+  if (line == 0 || failure->rank != WO_RANK_UNKNOWN) return false;
   struct wo_event last = *failure;
   last.span.line = line;
   for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
     if (next_line(marks, job, &last, ends[i], ANY_RANK) > 0) return false;
   }
-  return true;
+  if (next_open_failure(marks, job, &last) > 0) return false;
+  return job->inputs[failure->span.file].lines > line + LINES_AFTER_PRINT || next_line(marks, job, &last, STARTED, ANY_RANK) > 0;
 }
 
 /* Whether the script went on without a program that was not started: another one made steps or finished its work, and nobody
@@ -483,7 +496,8 @@ static void set_suspicions_aside(struct wo_job *job, const struct wo_event *surv
 enum wo_status wo__survivors_find(struct wo_job *job, bool *is_open) {
   struct marks marks = {0};
   if (make_marks(job, &marks) != WO_OK) return WO_E_NOMEM;
-  wo_each_event (event, &job->events) {
+  for (size_t i = job->events.count; i-- > 0;) { /* an exception is judged by those below that were survived */
+    struct wo_event *const event = &job->events.items[i];
     const enum wo_class class = wo_kind_class(event->kind);
     if (!is_open[event->id]) continue;
     if (wo__is_consequence(event)) {
