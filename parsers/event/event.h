@@ -69,7 +69,7 @@ typedef int32_t wo_event_id; /* index into the store; WO_EVENT_NONE for none */
 #define WO_TIME_UNKNOWN INT64_MIN
 
 /* Where an event was read. `line` counts from 1, `byte` from 0 (start of the line's piece plus the match), both in expanded
- * content. */
+ * content. Of lines that a terminal had cut, `line` is the first. */
 struct wo_span {
   uint32_t file; /* index in the order in which files were given */
   uint64_t line;

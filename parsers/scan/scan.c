@@ -1,10 +1,11 @@
 /* The scanner's buffer: takes bytes in chunks of any size, finds the lines worth looking at with the prefilter, and hands each to
  * wo__scan_line.
  *
- * Lines end at LF or CR (progress bars rewrite their line with CR); only LF counts as a line. A line longer than
- * WO_LIMIT_LINE_BYTES is read in pieces of that length, each starting WO_LIMIT_LINE_OVERLAP_BYTES before the end of the one
- * before; what starts in that overlap belongs to the later piece, so that nothing is found twice. Where lines and pieces begin
- * depends on the content alone, never on how the input was cut into chunks. */
+ * Line ends that a terminal put in are taken out first (scan_wrap.c). Lines end at LF or CR (progress bars rewrite their line
+ * with CR); only LF counts as a line. A line longer than WO_LIMIT_LINE_BYTES is read in pieces of that length, each starting
+ * WO_LIMIT_LINE_OVERLAP_BYTES before the end of the one before; what starts in that overlap belongs to the later piece, so that
+ * nothing is found twice. Where lines and pieces begin depends on the content alone, never on how the input was cut into chunks.
+ */
 #include "parsers/scan/scan.h"
 
 #include <assert.h>

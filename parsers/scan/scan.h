@@ -1,7 +1,9 @@
 /* The scanner: bytes of one input -> evidence. The first arrow of the diagnosis flow.
  *
  * Fed in chunks of any size; the result does not depend on how the input was cut. Memory is bounded by the limits in
- * parsers/base/limits.h, whatever the size of the input. One scan must not be used by two threads at once. */
+ * parsers/base/limits.h, whatever the size of the input. Lines end at LF or CR, but for line ends that a terminal put in at its
+ * width: these are taken out first, lines and bytes of evidence stay those of the input (scan_wrap.c). One scan must not be used
+ * by two threads at once. */
 #ifndef WO_SCAN_H
 #define WO_SCAN_H
 

@@ -195,7 +195,7 @@ static int points_of_chars(char left, char right) {
   const bool is_word = wo_is_word(left) || is_one_of(left, "/\\-([=.");
   if (is_one_of(right, ",;:)]}=")) return left != ' ' ? 2 : 0;
   if (wo_is_digit(right)) return wo_is_digit(left) ? 2 : (is_word && !wo_is_alpha(left)) || left == ',';
-  if (wo_is_alpha(right) && wo_lower(right) == right) return is_word || left == ' ';
+  if (wo_is_alpha(right) && wo_lower(right) == right) return (is_word && !wo_is_digit(left)) || left == ' ';
   if (right == ' ') return left == ' ' ? 0 : 2;
   if (left == right) return 1;
   if (is_one_of(right, "./\\_-")) return is_word;

@@ -101,8 +101,9 @@ static inline void target_check_same(const struct wo_event_store *a, const struc
   }
 }
 
-/* Scans `lead` and the data behind it; checks all evidence. The store is released by the caller. */
-static inline void target_scan_behind(const char *lead, const uint8_t *data, size_t size, struct wo_event_store *store) {
+/* Scans `lead` and the data behind it; checks all evidence. The store is released by the caller. Returns how many lines were
+ * joined with the one before. */
+static inline uint64_t target_scan_behind(const char *lead, const uint8_t *data, size_t size, struct wo_event_store *store) {
   const size_t lead_len = strlen(lead);
   char *const log = malloc(lead_len + size + 1);
   require(log != NULL);
@@ -112,6 +113,7 @@ static inline void target_scan_behind(const char *lead, const uint8_t *data, siz
   const uint64_t joined_lines = target_scan(view, 0, false, store);
   target_check_store(store, view, joined_lines);
   free(log);
+  return joined_lines;
 }
 
 #endif

@@ -68,8 +68,15 @@ def blank_lines(lines, _root):
 
 
 def wrap(lines, _root):
-    """As a terminal of 80 columns is copied. Words are cut in two, so figures may be lost."""
-    yield Variant([line[at:at + 80] for line in lines for at in range(0, max(len(line), 1), 80)], WEAKER)
+    """As a terminal of 80 columns is copied, and a wider one."""
+    for width in (80, 120):
+        yield Variant([line[at:at + width] for line in lines for at in range(0, max(len(line), 1), width)], SAME)
+
+
+def wrap_narrow(lines, _root):
+    """As a narrow console of PowerShell writes. One line that is cut once may not be recognised at such a width."""
+    for width in (22, 46):
+        yield Variant([line[at:at + width] for line in lines for at in range(0, max(len(line), 1), width)], WEAKER)
 
 
 # ---- Prefixes ----
@@ -288,7 +295,8 @@ CHANGES = [
     Change(indent, 2, ANY),
     Change(quote, 2, ANY),
     Change(blank_lines, 2, ANY),
-    Change(wrap, 8, ANY),
+    Change(wrap, 1, ANY),
+    Change(wrap_narrow, 2, ANY),
     Change(srun_label, 2, ANY),
     Change(rank_label, 2, ANY),
     Change(pod_name, 2, ANY),
