@@ -19,6 +19,7 @@ enum {
   AROUND_BYTES = 64, /* on both sides of a place */
   HEAD_CHARS = 16,   /* by which two lines are compared */
   HEAD_ALIKE = 12,
+  BLOCK_LINES = 16,
   /* Points of a place, and of the literal that it cuts. */
   POINTS_OWN = -3,
   POINTS_INDENTED = -1,
@@ -228,8 +229,11 @@ struct stretch {
   size_t seen_count;
 };
 
-/* FNV-1a over the bytes around a place, without figures. */
+/* FNV-1a over the bytes around a place, without figures. Rows of tables end in figures or blanks, and begin with blanks: however
+ * many there are, they are one place. */
 static uint32_t hash_place(struct wo_view left, struct wo_view right) {
+  if (last_of(left) == ' ') return 1;
+  if (wo_is_digit(last_of(left)) && right.ptr[0] == ' ') return 2;
   const struct wo_view parts[] = {wo_view_skip(left, left.len > 6 ? left.len - 6 : 0), wo_view_sub(right, 0, 6)};
   uint32_t hash = 2166136261U;
   for (size_t part = 0; part < 2; part++) {
@@ -289,6 +293,15 @@ static bool is_usual(size_t width) {
     if (usual[i] == width) return true;
   }
   return false;
+}
+
+/* Whether hardly a line is shorter, and hardly one has a blank: a list of keys, or a block of data. */
+static bool is_block(const struct wo_wrap *wrap, struct wo_view text, const struct extent *extent) {
+  size_t solid = 0;
+  if (extent->count < BLOCK_LINES || extent->full * 20 < extent->count * 19) return false;
+  for (size_t i = extent->first; i < extent->first + extent->count; i++)
+    solid += wo_view_find_char(bytes_of(text, &wrap->lines[i]), ' ', 0) == WO_NOT_FOUND;
+  return solid * 2 > extent->count;
 }
 
 /* Lines of a text that was broken between words are mostly a little shorter than the longest. */
@@ -407,7 +420,7 @@ static void look_for(struct wo_wrap *wrap, const struct wo_prefilter *prefilter,
   for (size_t first = 0; first < wrap->count;) {
     const struct extent extent = measure(wrap, text, width, first);
     first += extent.count + 1;
-    if (extent.full < least || extent.near > (1 + SURE_WORTH) * extent.full) continue;
+    if (extent.full < least || extent.near > (1 + SURE_WORTH) * extent.full || is_block(wrap, text, &extent)) continue;
     const struct stretch stretch = weigh(wrap, prefilter, text, width, extent);
     if (!is_wrapped(&stretch, wrap->width, wrap->is_whole && extent.count == wrap->count)) continue;
     take(wrap, prefilter, text, width, extent);
