@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 3, HASH_BITS = 15, HEADS = 1024, NO_SLOT = UINT16_MAX };
+enum { WINDOW = 3, PAIR = 2, HASH_BITS = 15, HEADS = 1024, NO_SLOT = UINT16_MAX };
 
 struct entry {
   struct wo_view literal;
@@ -17,10 +17,12 @@ struct entry {
 
 struct wo_literal_net {
   uint64_t is_there[(1 << HASH_BITS) / 64]; /* hashes of windows */
+  uint64_t is_pair[(1 << 16) / 64];         /* literals of two bytes */
   uint16_t heads[HEADS];                    /* from 1 */
   struct wo_net_hits always; /* patterns without literals */
   struct entry *entries;     /* those with literals shorter than a window come last */
   size_t entry_count, short_count;
+  bool has_single; /* a literal of one byte, which is looked for by itself */
   const struct entry *shorts; /* their end */
   uint16_t *slot_of; /* by the index of a pattern in its set */
 };
@@ -30,19 +32,27 @@ static inline uint32_t hash_window(const char *at) {
   return bytes * UINT32_C(2654435761) >> (32 - HASH_BITS);
 }
 
-/* How often a byte is met in logs, roughly: small letters and blanks most. */
-static int frequency(char c) {
-  static const char common[] = "qjxzkvwybgfhmpucdlsrnioate ";
-  const char *const at = memchr(common, c, sizeof common - 1);
-  return at ? (int)(at - common) + 2 : 1;
+static inline uint32_t pair_at(const char *at) {
+  return (uint32_t)(unsigned char)at[0] | (uint32_t)(unsigned char)at[1] << 8;
 }
 
-static uint16_t rarest_window(struct wo_view literal) {
+/* How often a byte is met in logs, roughly: small letters and blanks most. */
+struct frequencies {
+  unsigned char of[UCHAR_MAX + 1];
+};
+
+static void rank_bytes(struct frequencies *frequencies) {
+  static const char common[] = "qjxzkvwybgfhmpucdlsrnioate ";
+  memset(frequencies->of, 1, sizeof frequencies->of);
+  for (size_t i = 0; i + 1 < sizeof common; i++) frequencies->of[(unsigned char)common[i]] = (unsigned char)(i + 2);
+}
+
+static uint16_t rarest_window(const struct frequencies *frequencies, struct wo_view literal) {
+  const unsigned char *const bytes = (const unsigned char *)literal.ptr;
   size_t best = 0;
   int least = INT_MAX;
   for (size_t i = 0; i + WINDOW <= literal.len; i++) {
-    const char *const at = literal.ptr + i;
-    const int often = frequency(at[0]) * frequency(at[1]) * frequency(at[2]);
+    const int often = frequencies->of[bytes[i]] * frequencies->of[bytes[i + 1]] * frequencies->of[bytes[i + 2]];
     if (often >= least) continue;
     least = often;
     best = i;
@@ -54,8 +64,8 @@ static void set_bit(struct wo_net_hits *hits, size_t slot) {
   hits->words[slot / 64] |= UINT64_C(1) << (slot % 64);
 }
 
-static void hang_up(struct wo_literal_net *net, struct entry *entry, size_t number) {
-  entry->offset = rarest_window(entry->literal);
+static void hang_up(struct wo_literal_net *net, const struct frequencies *frequencies, struct entry *entry, size_t number) {
+  entry->offset = rarest_window(frequencies, entry->literal);
   const uint32_t hash = hash_window(entry->literal.ptr + entry->offset);
   uint16_t *const head = &net->heads[hash % HEADS];
   net->is_there[hash / 64] |= UINT64_C(1) << (hash % 64);
@@ -64,16 +74,23 @@ static void hang_up(struct wo_literal_net *net, struct entry *entry, size_t numb
 }
 
 /* Short literals fill the table of entries from its end. */
-static void add_pattern(struct wo_literal_net *net, const struct wo_pattern *pattern, size_t slot, size_t capacity) {
+static void add_pattern(struct wo_literal_net *net, const struct frequencies *frequencies, const struct wo_pattern *pattern,
+                        size_t slot, size_t capacity) {
   if (pattern->literal_count == 0) set_bit(&net->always, slot);
   for (size_t i = 0; i < pattern->literal_count; i++) {
     const struct entry entry = {.literal = pattern->literals[i], .slot = (uint16_t)slot};
     if (entry.literal.len < WINDOW) {
       net->entries[capacity - ++net->short_count] = entry;
+      if (entry.literal.len == PAIR) {
+        const uint32_t pair = pair_at(entry.literal.ptr);
+        net->is_pair[pair / 64] |= UINT64_C(1) << (pair % 64);
+      } else {
+        net->has_single = true;
+      }
       continue;
     }
     net->entries[net->entry_count++] = entry;
-    hang_up(net, &net->entries[net->entry_count - 1], net->entry_count);
+    hang_up(net, frequencies, &net->entries[net->entry_count - 1], net->entry_count);
   }
 }
 
@@ -89,11 +106,13 @@ struct wo_literal_net *wo_literal_net_new(const struct wo_pattern_set *set, cons
     wo_literal_net_free(net);
     return NULL;
   }
+  struct frequencies frequencies;
+  rank_bytes(&frequencies);
   net->shorts = net->entries + literals;
   for (size_t i = 0; i < total; i++) net->slot_of[i] = NO_SLOT;
   for (size_t i = 0; i < count && i < WO_NET_PATTERNS; i++) {
     net->slot_of[items[i]] = (uint16_t)i;
-    add_pattern(net, wo_pattern_at(set, items[i]), i, literals);
+    add_pattern(net, &frequencies, wo_pattern_at(set, items[i]), i, literals);
   }
   return net;
 }
@@ -111,18 +130,34 @@ static bool is_at(const struct entry *entry, struct wo_view text, size_t window_
   return text.len - start >= entry->literal.len && memcmp(text.ptr + start, entry->literal.ptr, entry->literal.len) == 0;
 }
 
+/* Sets the patterns that have the two bytes as a literal. */
+static void find_pair(const struct wo_literal_net *net, const char *at, struct wo_net_hits *hits) {
+  for (size_t i = 1; i <= net->short_count; i++) {
+    const struct entry *const entry = &net->shorts[-(ptrdiff_t)i];
+    if (entry->literal.len == PAIR && memcmp(entry->literal.ptr, at, PAIR) == 0) set_bit(hits, entry->slot);
+  }
+}
+
+static void find_singles(const struct wo_literal_net *net, struct wo_view text, struct wo_net_hits *hits) {
+  for (size_t i = 1; i <= net->short_count; i++) {
+    const struct entry *const entry = &net->shorts[-(ptrdiff_t)i];
+    if (entry->literal.len < PAIR && wo_view_find(text, entry->literal, 0) != WO_NOT_FOUND) set_bit(hits, entry->slot);
+  }
+}
+
 struct wo_net_hits wo_literal_net_find(const struct wo_literal_net *net, struct wo_view text) {
   struct wo_net_hits hits = net->always;
-  for (size_t i = 0; i + WINDOW <= text.len; i++) {
+  for (size_t i = 0; i + PAIR <= text.len; i++) {
+    const uint32_t pair = pair_at(text.ptr + i);
+    if ((net->is_pair[pair / 64] >> (pair % 64) & 1) != 0) find_pair(net, text.ptr + i, &hits);
+    if (i + WINDOW > text.len) break;
     const uint32_t hash = hash_window(text.ptr + i);
     if ((net->is_there[hash / 64] >> (hash % 64) & 1) == 0) continue;
     for (uint16_t at = net->heads[hash % HEADS]; at != 0; at = net->entries[at - 1].next) {
       if (is_at(&net->entries[at - 1], text, i)) set_bit(&hits, net->entries[at - 1].slot);
     }
   }
-  for (size_t i = 1; i <= net->short_count; i++) {
-    if (wo_view_find(text, net->shorts[-(ptrdiff_t)i].literal, 0) != WO_NOT_FOUND) set_bit(&hits, net->shorts[-(ptrdiff_t)i].slot);
-  }
+  if (net->has_single) find_singles(net, text, &hits);
   return hits;
 }
 
