@@ -118,7 +118,7 @@ static bool is_of_work(const struct wo_event *success) {
   static const char *const words[] = {"train",      "evaluat", "infer",   "generat", "tun",    "epoch",  "model",
                                       "checkpoint", "saved",   "wrote",   "writt",   "export", "result", "accura",
                                       "loss",       "score",   "metric",  "runtime", "sample", "100%",   "sweep",
-                                      "process",    "f1",      "correct", "analysis"};
+                                      "processed",  "processing", "f1",    "correct", "analysis"};
   return success->mark != WO_MARK_SERVED && WO_VIEW_ANY(success->match, wo_view_has_nocase, words);
 }
 
@@ -219,9 +219,11 @@ static double step_of(const struct wo_event *progress) {
   return wo_event_number(progress, WO_FIELD_STEP, -1);
 }
 
-static bool count_alike(const struct wo_event *a, const struct wo_event *b) {
-  return wo_view_equal(wo_event_text(a, WO_FIELD_NAME), wo_event_text(b, WO_FIELD_NAME)) &&
-         wo_event_number(a, WO_FIELD_STEP_TOTAL, -1) == wo_event_number(b, WO_FIELD_STEP_TOTAL, -1);
+/* Whether the later step is counted as the earlier one is; it may leave the total out. */
+static bool count_alike(const struct wo_event *earlier, const struct wo_event *later) {
+  const double total = wo_event_number(later, WO_FIELD_STEP_TOTAL, -1);
+  return wo_view_equal(wo_event_text(earlier, WO_FIELD_NAME), wo_event_text(later, WO_FIELD_NAME)) &&
+         (total < 0 || total == wo_event_number(earlier, WO_FIELD_STEP_TOTAL, -1));
 }
 
 /* Compares the last step that is known before the failure with the last one of its run: only the first failures of a log have
@@ -443,6 +445,13 @@ static bool has_exception_been_survived(const struct marks *marks, struct wo_job
   return is_error_survived(marks, job, exception);
 }
 
+/* Whether a program that died was started again where it had been, and came to a good end. */
+static bool has_been_resumed(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  return failure->rank == WO_RANK_UNKNOWN && next_line(marks, job, failure, LEFT_BEHIND, ANY_RANK) == 0 &&
+         next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) == 0 &&
+         next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0 && steps_reached_further(marks, job, failure);
+}
+
 /* A failure other than of memory. An exception that nothing caught ended its process: what a script says later, and lines of
  * others, prove nothing. */
 static bool is_error_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
@@ -456,7 +465,7 @@ static bool is_error_survived(const struct marks *marks, struct wo_job *job, con
   const bool is_exception = failure->kind == WO_KIND_TRACEBACK;
   if (is_exception && (has_job_gone_on(marks, job, failure) || has_done_without(marks, job, failure))) return true;
   if (is_exception && has_written_on(marks, job, failure)) return true;
-  if (wo__is_uncaught(job, failure)) return false;
+  if (wo__is_uncaught(job, failure)) return has_been_resumed(marks, job, failure);
   if (!is_exception) return has_exception_been_survived(marks, job, failure);
   if (steps_reached_further(marks, job, failure) || has_died_later(marks, job, failure)) return true;
   if (recovery > 0 && recovery - failure->span.line <= WO__RECOVERY_LINES)

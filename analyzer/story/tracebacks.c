@@ -38,12 +38,17 @@ static const struct wo_event *last_of_chain(struct wo_job *job, const struct wo_
   return traceback;
 }
 
+/* Whether a launcher got a signal: what it was handling then is no failure of the job. */
+static bool is_launcher_stopped(const struct wo_event *traceback) {
+  return wo_view_ends(wo_event_text(traceback, WO_FIELD_EXCEPTION), "SignalException");
+}
+
 void wo__set_caught_chains_aside(struct wo_job *job) {
   for (size_t i = 0; i < job->events.count; i++) {
     struct wo_event *const event = &job->events.items[i];
     if (event->kind != WO_KIND_TRACEBACK || event->is_quoted) continue;
     const struct wo_event *const last = last_of_chain(job, event);
-    event->is_quoted = last->is_quoted;
+    event->is_quoted = last->is_quoted || (last != event && is_launcher_stopped(last));
     const double caught = wo_event_number(last, WO_FIELD_IS_CAUGHT, 0);
     if (caught > 0) wo_event_set_exact(&job->events, event, WO_FIELD_IS_CAUGHT, caught);
   }
