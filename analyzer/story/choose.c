@@ -68,6 +68,18 @@ static bool is_decided_by_order(const struct wo_event *event, const struct wo_ev
          (low == WO__CLAIM_NCCL && high == WO__CLAIM_PROGRAM && is_one_rank);
 }
 
+/* Lines between two messages about one shortage of memory, at most: a process that cannot even leave a block in order prints a
+ * second traceback. */
+#define SAME_SHORTAGE_LINES 300
+
+/* Whether both are messages about one shortage of a card, and only the first of them has figures. */
+static bool tells_more(const struct wo_event *a, const struct wo_event *b) {
+  if (a->kind != b->kind || wo_kind_class(a->kind) != WO_CLASS_GPU_MEMORY || a->span.file != b->span.file) return false;
+  if (a->rank != b->rank || !wo_event_field(a, WO_FIELD_TRIED_BYTES) || wo_event_field(b, WO_FIELD_TRIED_BYTES)) return false;
+  const uint64_t low = a->span.line < b->span.line ? a->span.line : b->span.line;
+  return a->span.line + b->span.line - 2 * low <= SAME_SHORTAGE_LINES;
+}
+
 /* The earlier of two equal claims wins: the first failure causes the others, because ranks wait for each other. */
 static bool wins(const struct wo_timeline *timeline, const struct wo_event *event, const struct wo_event *best) {
   if (!best || is_stopped_by(best, event)) return true;
@@ -81,6 +93,8 @@ static bool wins(const struct wo_timeline *timeline, const struct wo_event *even
   if (a != b) return a > b;
   const bool is_row = wo_story_is_accounting(event);
   if (is_row != wo_story_is_accounting(best)) return !is_row;
+  if (tells_more(event, best)) return true;
+  if (tells_more(best, event)) return false;
   if (is_before(timeline, event, best)) return true;
   return !is_before(timeline, best, event) && is_lower(event, best);
 }
