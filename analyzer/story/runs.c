@@ -146,6 +146,11 @@ static bool is_refused_again(const struct walk *walk, const struct wo_event *eve
   return !wo_view_equal(wo_event_text(event, WO_FIELD_MESSAGE), wo_event_text(last, WO_FIELD_MESSAGE));
 }
 
+/* Whether a program that died tells the size of its model again: it was started again. */
+static bool has_model_again(const struct walk *walk, const struct wo_event *event) {
+  return event->kind == WO_KIND_MODEL && walk->is_alone && walk->is_uncaught && event->rank == WO_RANK_UNKNOWN;
+}
+
 /* Whether the event belongs to a run that began after the last end. */
 static bool begins_run(struct wo_job *job, const struct walk *walk, const struct wo_event *event, struct wo_view id) {
   if (walk->run.job_id.len > 0 && id.len > 0 && !wo_view_equal(id, walk->run.job_id)) return !walk->has_mixed_ids;
@@ -154,7 +159,7 @@ static bool begins_run(struct wo_job *job, const struct walk *walk, const struct
   if (walk->end_line == 0 || event->span.line <= walk->end_line) return false;
   if (is_again) return true;
   if (walk->is_starting) return is_sign_of_life(event);
-  return has_steps_again(walk, event) || is_script_again(job, walk, event) || is_refused_again(walk, event);
+  return has_steps_again(walk, event) || has_model_again(walk, event) || is_script_again(job, walk, event) || is_refused_again(walk, event);
 }
 
 static void start_run(struct walk *walk, uint64_t line) {

@@ -436,6 +436,18 @@ static bool is_interrupt_survived(const struct marks *marks, struct wo_job *job,
   return next_line(marks, job, interrupt, ANSWERED, ANY_RANK) > 0 || next_line(marks, job, interrupt, SERVED, ANY_RANK) > 0;
 }
 
+/* Whether somebody interrupted another program below one that had not even started. */
+static bool is_refusal_outlived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
+  if (failure->mark != WO_MARK_NOT_STARTED && failure->mark != WO_MARK_REFUSED) return false;
+  const struct mark wanted = {failure->span.file, job->story.run_of[failure->id], FAILED_OTHERWISE, ANY_RANK,
+                              failure->span.line + 1, 0};
+  for (size_t at = find_mark(marks, &wanted); at < marks->count && is_alike(&marks->items[at], &wanted); at++) {
+    const struct wo_event *const event = &job->events.items[marks->items[at].event];
+    if (wo__is_interrupt(event) && wo__is_uncaught(job, event)) return true;
+  }
+  return false;
+}
+
 static bool is_error_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure);
 
 /* Whether what failed is told by an exception that the program survived: the lines around are noted with that. */
@@ -458,6 +470,7 @@ static bool is_error_survived(const struct marks *marks, struct wo_job *job, con
   const uint64_t recovery = next_line(marks, job, failure, RECOVERED, ANY_RANK);
   if (wo__is_interrupt(failure)) return is_interrupt_survived(marks, job, failure);
   if (is_process_alive(marks, job, failure)) return true;
+  if (is_refusal_outlived(marks, job, failure)) return true;
   if (wo_event_number(failure, WO_FIELD_IS_CAUGHT, 0) == WO_CAUGHT_RECORDED) return true;
   if (wo__is_caught(job, failure)) return is_request_over(marks, job, failure);
   if (has_stepped_on(marks, job, failure)) return true;
@@ -483,9 +496,19 @@ static bool is_kill_survived(const struct marks *marks, const struct wo_job *job
   return next_line(marks, job, life, ENDED_BADLY, ANY_RANK) == 0 && next_line(marks, job, kill, LEFT_BEHIND, ANY_RANK) == 0;
 }
 
+/* Whether the run tells of a good end in words, not only by a bar that is full: a signal ends a program after any of those. */
+static bool has_said_so(const struct wo_job *job, const struct wo_event *signal) {
+  wo_each_event (event, &job->events) {
+    const bool is_of_run = job->story.run_of[event->id] == job->story.run_of[signal->id] && event->span.file == signal->span.file;
+    if (event->kind == WO_KIND_SUCCESS && event->mark != WO_MARK_WEAK_END && !event->is_quoted && is_of_run) return true;
+  }
+  return false;
+}
+
 /* Peers and children also go at a good end. What a launcher does with its processes says so little that any word of success
  * weighs more. */
 static bool is_end_good(const struct marks *marks, const struct wo_job *job, const struct wo_event *consequence) {
+  if (wo__outcome_of_consequence(consequence) == WO_OUTCOME_CANCELLED && !has_said_so(job, consequence)) return false;
   const enum aspect good = wo__is_reaction(consequence) ? SAID_GOOD : SUCCEEDED;
   struct wo_event start = *consequence;
   start.span.line = 0;
