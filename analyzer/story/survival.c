@@ -19,8 +19,8 @@
  * shorter. */
 #define LINES_AFTER_PRINT 30
 
-/* Exceptions below a failure that may be the death of its process. */
-#define DEATHS_MAX 16
+/* Exceptions below a failure that are looked at: the death of its process, and what was survived, come soon. */
+#define LATER_MAX 64
 
 /* Events of one line are this near in the store. */
 #define BESIDE_EVENTS 4
@@ -40,6 +40,7 @@ enum aspect {
   RECOVERED,   /* the program says that it goes on */
   SUCCEEDED,   /* a good end of the work */
   SAID_GOOD,   /* a good end of anything, also of the script around */
+  SAID_SO,     /* the same in words, not only by a bar that is full */
   ENDED_BADLY, /* a bad one */
   EXITED_ITSELF,
   EXITED_BADLY, /* a process or the launcher reports an exit that is not good */
@@ -129,6 +130,7 @@ static void add_event(struct marks *marks, const struct wo_job *job, const struc
   if (event->kind == WO_KIND_RECOVERY) add(marks, job, event, RECOVERED, ANY_RANK);
   if (event->kind == WO_KIND_SUCCESS && is_of_work(event)) add(marks, job, event, SUCCEEDED, ANY_RANK);
   if (event->kind == WO_KIND_SUCCESS) add(marks, job, event, SAID_GOOD, ANY_RANK);
+  if (event->kind == WO_KIND_SUCCESS && event->mark != WO_MARK_WEAK_END) add(marks, job, event, SAID_SO, ANY_RANK);
   if (event->mark == WO_MARK_SERVED) add(marks, job, event, SERVED, ANY_RANK);
   if (event->kind == WO_KIND_RUN_START) add(marks, job, event, STARTED, ANY_RANK);
   if (event->kind == WO_KIND_PROGRESS) add(marks, job, event, STEPPED, ANY_RANK);
@@ -173,6 +175,27 @@ static size_t find_mark(const struct marks *marks, const struct mark *wanted) {
 /* Whether both marks are of one sort, in one run. */
 static bool is_alike(const struct mark *a, const struct mark *b) {
   return a->file == b->file && a->run == b->run && a->aspect == b->aspect && a->rank == b->rank;
+}
+
+/* Such events of the failure's run below it: [first, end) of the marks. */
+struct later {
+  size_t first, end;
+};
+
+static struct later marks_below(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure,
+                                enum aspect aspect, int32_t rank) {
+  const int32_t run = job->story.run_of[failure->id];
+  const struct mark first = {failure->span.file, run, aspect, rank, failure->span.line + 1, 0};
+  const struct mark end = {failure->span.file, run, aspect, rank, UINT64_MAX, 0};
+  return (struct later){find_mark(marks, &first), find_mark(marks, &end)};
+}
+
+/* The first few exceptions below the failure. */
+static struct later exceptions_below(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure,
+                                     int32_t rank) {
+  struct later later = marks_below(marks, job, failure, FAILED_OTHERWISE, rank);
+  if (later.end - later.first > LATER_MAX) later.end = later.first + LATER_MAX;
+  return later;
 }
 
 /* The line of the next such event of the failure's run, or 0. */
@@ -229,11 +252,9 @@ static bool count_alike(const struct wo_event *earlier, const struct wo_event *l
 /* Compares the last step that is known before the failure with the last one of its run: only the first failures of a log have
  * their surroundings looked at. */
 static bool steps_reached_further(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
-  const int32_t run = job->story.run_of[failure->id];
-  const struct mark after = {failure->span.file, run, STEPPED, ANY_RANK, failure->span.line + 1, 0};
-  const struct mark end = {failure->span.file, run, STEPPED, ANY_RANK, UINT64_MAX, 0};
-  const size_t at = find_mark(marks, &after), last = find_mark(marks, &end);
-  if (at == 0 || last <= at || !is_alike(&marks->items[at - 1], &after)) return false;
+  const struct later steps = marks_below(marks, job, failure, STEPPED, ANY_RANK);
+  const size_t at = steps.first, last = steps.end;
+  if (at == 0 || last <= at || !is_alike(&marks->items[at - 1], &marks->items[at])) return false;
   const struct wo_event *const before = &job->events.items[marks->items[at - 1].event];
   const struct wo_event *const reached = &job->events.items[marks->items[last - 1].event];
   return step_of(before) >= 0 && count_alike(before, reached) && step_of(reached) >= step_of(before) + PROGRESS_STEPS;
@@ -241,11 +262,9 @@ static bool steps_reached_further(const struct marks *marks, const struct wo_job
 
 /* Whether several steps are known after the failure, and none before it: it is from the start of the program. */
 static bool has_steps_after(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
-  const int32_t run = job->story.run_of[failure->id];
-  const struct mark after = {failure->span.file, run, STEPPED, ANY_RANK, failure->span.line + 1, 0};
-  const struct mark end = {failure->span.file, run, STEPPED, ANY_RANK, UINT64_MAX, 0};
-  const size_t at = find_mark(marks, &after), last = find_mark(marks, &end);
-  if (last <= at || (at > 0 && is_alike(&marks->items[at - 1], &after))) return false;
+  const struct later steps = marks_below(marks, job, failure, STEPPED, ANY_RANK);
+  const size_t at = steps.first, last = steps.end;
+  if (last <= at || (at > 0 && is_alike(&marks->items[at - 1], &marks->items[at]))) return false;
   const struct wo_event *const first = &job->events.items[marks->items[at].event];
   return step_of(&job->events.items[marks->items[last - 1].event]) >= step_of(first) + PROGRESS_STEPS;
 }
@@ -356,10 +375,8 @@ static bool is_same_exception(const struct wo_event *a, const struct wo_event *b
 
 /* The next other exception of the same rank that nothing caught; NULL without one. The first few below are looked at. */
 static const struct wo_event *next_death(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
-  const int32_t run = job->story.run_of[failure->id];
-  const struct mark wanted = {failure->span.file, run, FAILED_OTHERWISE, failure->rank, failure->span.line + 1, 0};
-  const size_t from = find_mark(marks, &wanted);
-  for (size_t at = from; at < marks->count && at - from < DEATHS_MAX && is_alike(&marks->items[at], &wanted); at++) {
+  const struct later later = exceptions_below(marks, job, failure, failure->rank);
+  for (size_t at = later.first; at < later.end; at++) {
     const struct wo_event *const event = &job->events.items[marks->items[at].event];
     if (is_same_exception(failure, event)) return NULL;
     if (wo__is_uncaught(job, event)) return event;
@@ -392,14 +409,13 @@ static bool has_done_without(const struct marks *marks, const struct wo_job *job
          next_line(marks, job, failure, ENDED_UNNAMED, ANY_RANK) == 0;
 }
 
-/* The line of the next exception of the run that nobody is known to have survived, or 0. */
-static uint64_t next_open_failure(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
-  const struct mark wanted = {failure->span.file, job->story.run_of[failure->id], FAILED_OTHERWISE, ANY_RANK,
-                              failure->span.line + 1, 0};
-  for (size_t at = find_mark(marks, &wanted); at < marks->count && is_alike(&marks->items[at], &wanted); at++) {
-    if (job->story.roles[marks->items[at].event] != WO_ROLE_SURVIVED) return marks->items[at].place;
+/* Whether an exception stands below in the run that nobody is known to have survived. */
+static bool has_open_failure_below(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  const struct later later = exceptions_below(marks, job, failure, ANY_RANK);
+  for (size_t at = later.first; at < later.end; at++) {
+    if (job->story.roles[marks->items[at].event] != WO_ROLE_SURVIVED) return true;
   }
-  return 0;
+  return later.end - later.first == LATER_MAX;
 }
 
 /* Whether a program that printed an exception, which it had caught, went on writing. One process only: others write on when one has
@@ -413,7 +429,7 @@ static bool has_written_on(const struct marks *marks, struct wo_job *job, const 
   for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
     if (next_line(marks, job, &last, ends[i], ANY_RANK) > 0) return false;
   }
-  if (next_open_failure(marks, job, &last) > 0) return false;
+  if (has_open_failure_below(marks, job, &last)) return false;
   return job->inputs[failure->span.file].lines > line + LINES_AFTER_PRINT || next_line(marks, job, &last, STARTED, ANY_RANK) > 0;
 }
 
@@ -439,9 +455,8 @@ static bool is_interrupt_survived(const struct marks *marks, struct wo_job *job,
 /* Whether somebody interrupted another program below one that had not even started. */
 static bool is_refusal_outlived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   if (failure->mark != WO_MARK_NOT_STARTED && failure->mark != WO_MARK_REFUSED) return false;
-  const struct mark wanted = {failure->span.file, job->story.run_of[failure->id], FAILED_OTHERWISE, ANY_RANK,
-                              failure->span.line + 1, 0};
-  for (size_t at = find_mark(marks, &wanted); at < marks->count && is_alike(&marks->items[at], &wanted); at++) {
+  const struct later later = exceptions_below(marks, job, failure, ANY_RANK);
+  for (size_t at = later.first; at < later.end; at++) {
     const struct wo_event *const event = &job->events.items[marks->items[at].event];
     if (wo__is_interrupt(event) && wo__is_uncaught(job, event)) return true;
   }
@@ -496,22 +511,15 @@ static bool is_kill_survived(const struct marks *marks, const struct wo_job *job
   return next_line(marks, job, life, ENDED_BADLY, ANY_RANK) == 0 && next_line(marks, job, kill, LEFT_BEHIND, ANY_RANK) == 0;
 }
 
-/* Whether the run tells of a good end in words, not only by a bar that is full: a signal ends a program after any of those. */
-static bool has_said_so(const struct wo_job *job, const struct wo_event *signal) {
-  wo_each_event (event, &job->events) {
-    const bool is_of_run = job->story.run_of[event->id] == job->story.run_of[signal->id] && event->span.file == signal->span.file;
-    if (event->kind == WO_KIND_SUCCESS && event->mark != WO_MARK_WEAK_END && !event->is_quoted && is_of_run) return true;
-  }
-  return false;
-}
-
 /* Peers and children also go at a good end. What a launcher does with its processes says so little that any word of success
  * weighs more. */
 static bool is_end_good(const struct marks *marks, const struct wo_job *job, const struct wo_event *consequence) {
-  if (wo__outcome_of_consequence(consequence) == WO_OUTCOME_CANCELLED && !has_said_so(job, consequence)) return false;
   const enum aspect good = wo__is_reaction(consequence) ? SAID_GOOD : SUCCEEDED;
   struct wo_event start = *consequence;
   start.span.line = 0;
+  /* A signal ends a program after any bar. */
+  const bool is_signal = wo__outcome_of_consequence(consequence) == WO_OUTCOME_CANCELLED;
+  if (is_signal && next_line(marks, job, &start, SAID_SO, ANY_RANK) == 0) return false;
   return next_line(marks, job, &start, good, ANY_RANK) > 0 || steps_went_on(marks, job, consequence);
 }
 
