@@ -118,6 +118,22 @@ void wo_card_read(const struct wo_event *event, struct wo_card *ret_card) {
   read_mps(event, ret_card);
 }
 
+/* From the present figure to the peak of a table; unknown where either is missing or the peak is nothing. */
+static struct wo_figure up_to_peak(const struct wo_event *table, enum wo_field_id now, enum wo_field_id peak) {
+  const struct wo_figure low = wo_figure_size_of(table, now);
+  const struct wo_figure high = wo_figure_size_of(table, peak);
+  if (!low.is_known || !high.is_known || high.value.mid <= 0 || low.value.lo > high.value.mid) return (struct wo_figure){0};
+  return (struct wo_figure){true, {low.value.lo, high.value.mid, high.value.hi}};
+}
+
+bool wo_card_add_table(struct wo_card *card, const struct wo_event *table) {
+  if (card->allocated.is_known || card->reserved.is_known || card->process.is_known) return false;
+  card->allocated = up_to_peak(table, WO_FIELD_ALLOCATED_BYTES, WO_FIELD_PEAK_BYTES);
+  card->reserved = up_to_peak(table, WO_FIELD_RESERVED_BYTES, WO_FIELD_PEAK_RESERVED_BYTES);
+  card->unallocated = wo_figure_minus(card->reserved, card->allocated);
+  return card->allocated.is_known;
+}
+
 struct wo_view wo_card_contradiction(struct wo_arena *arena, const struct wo_card *card) {
   if (!card->capacity.is_known) return (struct wo_view){0};
   const double room = card->capacity.value.hi * (1 + CONTRADICTION_SHARE);

@@ -13,15 +13,15 @@ static void set_size(struct wo_facts *facts, const char *name, const struct wo_e
   wo__set_figure(facts, name, wo_figure_size_of(event, id), event->id);
 }
 
-/* Printed figures are set even if they contradict each other. */
-static void set_card(struct wo_facts *facts, const struct wo_card *card, wo_event_id id) {
+/* Printed figures are set even if they contradict each other. Those of the pool stand in the line `pool`. */
+static void set_card(struct wo_facts *facts, const struct wo_card *card, wo_event_id id, wo_event_id pool) {
   wo__set_figure(facts, "oom.tried", card->tried, id);
   wo__set_figure(facts, "oom.capacity", card->capacity, id);
   wo__set_figure(facts, "gpu.capacity", card->capacity, id);
   wo__set_figure(facts, "oom.free", card->free, id);
-  wo__set_figure(facts, "oom.allocated", card->allocated, id);
-  wo__set_figure(facts, "oom.reserved", card->reserved, id);
-  wo__set_figure(facts, "oom.reserved_unallocated", card->unallocated, id);
+  wo__set_figure(facts, "oom.allocated", card->allocated, pool);
+  wo__set_figure(facts, "oom.reserved", card->reserved, pool);
+  wo__set_figure(facts, "oom.reserved_unallocated", card->unallocated, pool);
   wo__set_figure(facts, "oom.process", card->process, id);
 }
 
@@ -108,21 +108,50 @@ static void set_growth(struct wo_facts *facts, const char *name, const struct wo
   if (first.is_known && last.value.mid > first.value.mid) wo__set_figure(facts, name, wo_figure_minus(last, first), failure->id);
 }
 
+/* ---- The table of torch.cuda.memory_summary() ---- */
+
+/* The index of the card that failed, as the process sees it; negative where no line names it. */
+static double gpu_of(const struct wo_facts *facts) {
+  const struct wo_value gpu = wo__facts_value(facts, WO_VIEW("oom.gpu"));
+  return gpu.is_known ? gpu.number.mid : -1;
+}
+
+/* Whether a table may be of the failing card. Where the failure names none, only a card that was in use can have failed. */
+static bool is_table_of(const struct wo_event *event, double gpu) {
+  if (event->kind != WO_KIND_MEMORY_USE || event->mark != WO_MARK_ALLOCATOR_SUMMARY) return false;
+  if (gpu >= 0) return wo_event_number(event, WO_FIELD_GPU, gpu) == gpu;
+  return wo_event_number(event, WO_FIELD_PEAK_BYTES, 1) > 0;
+}
+
 /* The last table is used: its counts cover the whole run until then. */
-static void read_summary(struct wo_facts *facts) {
+static const struct wo_event *find_table(const struct wo_facts *facts) {
+  const double gpu = gpu_of(facts);
   const struct wo_event *last = NULL;
   wo_each_event (event, &facts->job->events) {
-    if (event->kind == WO_KIND_MEMORY_USE && event->mark == WO_MARK_ALLOCATOR_SUMMARY) last = event;
+    if (is_table_of(event, gpu)) last = event;
   }
-  if (last == NULL) return;
-  wo__set_field(facts, "summary.allocated_peak", last, WO_FIELD_PEAK_BYTES);
-  wo__set_field(facts, "summary.reserved_peak", last, WO_FIELD_PEAK_RESERVED_BYTES);
-  wo__set_field(facts, "summary.reserved", last, WO_FIELD_RESERVED_BYTES);
-  wo__set_field(facts, "summary.allocated", last, WO_FIELD_ALLOCATED_BYTES);
-  wo__set_field(facts, "summary.active", last, WO_FIELD_ACTIVE_BYTES);
-  wo__set_field(facts, "summary.non_releasable", last, WO_FIELD_NON_RELEASABLE_BYTES);
-  wo__set_field(facts, "summary.oom_count", last, WO_FIELD_OOM_COUNT);
-  wo__set_field(facts, "summary.retries", last, WO_FIELD_RETRY_COUNT);
+  return last;
+}
+
+static void set_table(struct wo_facts *facts, const struct wo_event *table) {
+  wo__set_field(facts, "summary.allocated_peak", table, WO_FIELD_PEAK_BYTES);
+  wo__set_field(facts, "summary.reserved_peak", table, WO_FIELD_PEAK_RESERVED_BYTES);
+  wo__set_field(facts, "summary.reserved", table, WO_FIELD_RESERVED_BYTES);
+  wo__set_field(facts, "summary.allocated", table, WO_FIELD_ALLOCATED_BYTES);
+  wo__set_field(facts, "summary.active", table, WO_FIELD_ACTIVE_BYTES);
+  wo__set_field(facts, "summary.non_releasable", table, WO_FIELD_NON_RELEASABLE_BYTES);
+  wo__set_field(facts, "summary.oom_count", table, WO_FIELD_OOM_COUNT);
+  wo__set_field(facts, "summary.retries", table, WO_FIELD_RETRY_COUNT);
+}
+
+/* Reads the card of the failure, with what a table below it adds. Returns the event that tells of the pool. */
+static wo_event_id read_card(struct wo_facts *facts, const struct wo_event *failure, const struct wo_event *table,
+                             struct wo_card *ret_card) {
+  wo_card_read(failure, ret_card);
+  if (!table || table->span.file != failure->span.file || table->span.line < failure->span.line) return failure->id;
+  const struct wo_figure peak = wo_figure_of(table, WO_FIELD_PEAK_BYTES);
+  wo__set_figure(facts, "summary.given_back", wo_figure_minus(peak, wo_figure_of(table, WO_FIELD_ALLOCATED_BYTES)), table->id);
+  return wo_card_add_table(ret_card, table) ? table->id : failure->id;
 }
 
 /* ---- Beside the message ---- */
@@ -142,12 +171,6 @@ static void read_account(struct wo_facts *facts, const struct wo_event *event) {
   wo__set_field(facts, "engine.kv_cache", event, WO_FIELD_AVAILABLE_BYTES);
   wo__set_field(facts, "engine.kv_tokens", event, WO_FIELD_KV_TOKENS);
   wo__set_field(facts, "engine.concurrency", event, WO_FIELD_CONCURRENCY);
-}
-
-/* The index of the card that failed, as the process sees it; negative where no line names it. */
-static double gpu_of(const struct wo_facts *facts) {
-  const struct wo_value gpu = wo__facts_value(facts, WO_VIEW("oom.gpu"));
-  return gpu.is_known ? gpu.number.mid : -1;
 }
 
 /* What programs print of their card besides a failure. Only lines above the failure count. */
@@ -220,14 +243,15 @@ static void read_shown(struct wo_facts *facts, const struct wo_event *failure) {
 
 void wo__facts_memory(struct wo_facts *facts) {
   const struct wo_event *event = wo__failure_of(facts);
-  read_summary(facts);
+  const struct wo_event *const table = find_table(facts);
+  if (table) set_table(facts, table);
   /* A library that fails without a word of memory may have found the card full. */
   if (event) read_prints(facts, event);
   if (!event || wo_kind_class(event->kind) != WO_CLASS_GPU_MEMORY) return;
   read_shown(facts, event);
   struct wo_card card;
-  wo_card_read(event, &card);
-  set_card(facts, &card, event->id);
+  const wo_event_id pool = read_card(facts, event, table, &card);
+  set_card(facts, &card, event->id, pool);
   const struct wo_view contradiction = wo_card_contradiction(facts->arena, &card);
   if (contradiction.len > 0) {
     wo_facts_set(facts, "oom.contradiction", wo_value_text(contradiction), event->id);

@@ -17,9 +17,18 @@
   "\n     preallocated temp allocation:  " temporary "\n                 total allocation:  " total "\n"
 #define ADVICE                                                                                                                   \
   " If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid it.\n"
+#define SAYS_FULL OOM_SAYS("2.00 GiB", "0", "39.38 GiB", "1.25 GiB", "38.12 GiB", "36.53 GiB", "1.09 GiB")
 #define SURVIVED(tried)                                                                                                          \
   OOM_SAYS(tried, "0", "39.38 GiB", "1.25 GiB", "38.12 GiB", "36.53 GiB", "1.09 GiB")                                            \
   "WARNING: ran out of memory, skipping batch\nstep 50: loss 2.0\n"
+/* The table of torch.cuda.memory_summary() for one card, in MiB. */
+#define TABLE(card, now, peak, reserved, reserved_peak)                                                                          \
+  "|                  PyTorch CUDA memory summary, device ID " card "                 |\n"                                      \
+  "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |\n"                                              \
+  "| Allocated memory      |  " now " MiB |  " peak " MiB |      0 B   |      0 B   |\n"                                         \
+  "| GPU reserved memory   |  " reserved " MiB |  " reserved_peak " MiB |      0 B   |      0 B   |\n"                             \
+  "| Allocations           |       0    |       0    |       0    |       0    |\n"
+#define BARE "torch.OutOfMemoryError: Allocation on device \n"
 
 static int load(void **state) {
   return sample_load_all(state);
@@ -66,6 +75,19 @@ static void test_numbers(void **state) {
       {OOM_ON("0"), "xla.program", (double)NAN},
       {SURVIVED("2.00 GiB") SURVIVED("3.00 GiB") SURVIVED("1.00 GiB") "all is well\n", "recovered.tried", 3 * WO_GIB},
       {OOM_ON("0"), "recovered.tried", (double)NAN},
+      /* A message without figures: the table below it tells of the pool, that of a card in use. */
+      {BARE TABLE("0", "4096", "20480", "5120", "21504"), "oom.allocated", 20480 * WO_MIB},
+      {BARE TABLE("0", "4096", "20480", "5120", "21504") TABLE("1", "0", "0", "0", "0"), "oom.allocated", 20480 * WO_MIB},
+      {BARE TABLE("0", "4096", "20480", "5120", "21504"), "oom.reserved_unallocated", 1024 * WO_MIB},
+      {BARE TABLE("0", "4096", "20480", "5120", "21504"), "summary.given_back", 16384 * WO_MIB},
+      {BARE TABLE("0", "4096", "20480", "0", "0"), "oom.reserved_unallocated", (double)NAN},
+      /* One above it is of another moment, and figures of the message itself count more. */
+      {TABLE("0", "4096", "20480", "5120", "21504") BARE, "oom.allocated", (double)NAN},
+      {TABLE("0", "4096", "20480", "5120", "21504") BARE, "summary.given_back", (double)NAN},
+      {SAYS_FULL TABLE("0", "4096", "20480", "5120", "21504"), "oom.allocated", 36.53 * WO_GIB},
+      /* Each card has a table of its own. */
+      {SAYS_FULL TABLE("0", "4096", "20480", "5120", "21504") TABLE("3", "128", "256", "512", "512"), "summary.allocated",
+       4096 * WO_MIB},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
     sample_expect_number(*state, rows[i].log, rows[i].fact, rows[i].number, WO_MIB);
