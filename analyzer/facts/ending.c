@@ -22,37 +22,10 @@ static const char *signal_of(const struct wo_event *event) {
 
 /* ---- Earlier failures ---- */
 
-/* Whether a task ended by itself, and was not ended with the others. */
-static bool is_task_failure(const struct wo_event *event) {
-  if (event->kind == WO_KIND_SECONDARY) return wo_view_has(event->text, "First task exited");
-  if (event->kind != WO_KIND_TASK_EXIT || wo_story_is_accounting(event)) return false;
-  const char *signal = signal_of(event);
-  return !signal || (strcmp(signal, "SIGKILL") != 0 && strcmp(signal, "SIGTERM") != 0);
-}
-
-/* Whether srun itself may have caused this end: a step that it cancelled, or a task that it ended. */
-static bool may_be_after_task_failure(const struct wo_event *failure) {
-  if (wo_story_is_accounting(failure)) return false;
-  if (failure->kind == WO_KIND_CANCELLED) return wo_event_field(failure, WO_FIELD_STEP_ID) != NULL;
-  return failure->kind == WO_KIND_TASK_EXIT && !is_task_failure(failure);
-}
-
-/* Whether the event stands above the failure, in the same run. */
-static bool is_above(const struct wo_job *job, const struct wo_event *event, const struct wo_event *failure) {
-  return event->span.file == failure->span.file && event->span.line < failure->span.line &&
-         job->story.run_of[event->id] == job->story.run_of[failure->id];
-}
-
-/* srun ends the other tasks after one of them has ended (--kill-on-bad-exit, --wait). */
 static void read_task_failure(struct wo_facts *facts, const struct wo_event *failure) {
-  wo_event_id before = WO_EVENT_NONE;
-  if (!may_be_after_task_failure(failure)) return;
-  if (wo_view_is(wo_event_text(failure, WO_FIELD_REASON), "TASK FAILURE")) before = failure->id;
-  for (size_t i = 0; i < facts->job->events.count && before == WO_EVENT_NONE; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
-    if (!event->is_quoted && is_above(facts->job, event, failure) && is_task_failure(event)) before = event->id;
-  }
-  wo__set_bool(facts, "end.is_after_task_failure", before != WO_EVENT_NONE, before == WO_EVENT_NONE ? failure->id : before);
+  if (!wo_story_may_answer_task(failure)) return;
+  const struct wo_event *const task = wo_story_failed_task(facts->job, failure);
+  wo__set_bool(facts, "end.is_after_task_failure", task != NULL, task ? task->id : failure->id);
 }
 
 /* The driver's first report of a fault. Xids 45 and 154 only follow from others (parsers/formats/kernel/fmt_xid.c reports no

@@ -98,6 +98,37 @@ bool wo__is_interrupt(const struct wo_event *event) {
   return event->kind == WO_KIND_TRACEBACK && wo_view_ends(wo_event_text(event, WO_FIELD_EXCEPTION), "KeyboardInterrupt");
 }
 
+/* ---- srun's answer to a task ---- */
+
+/* Whether a task ended by itself, and was not ended with the others. */
+static bool is_task_failure(const struct wo_event *event) {
+  if (event->kind == WO_KIND_SECONDARY) return wo_view_has(event->text, "First task exited");
+  if (event->kind != WO_KIND_TASK_EXIT || wo_story_is_accounting(event)) return false;
+  const enum wo_signal signal = wo_signal_of(event);
+  return signal != WO_SIGNAL_KILL && signal != WO_SIGNAL_TERM;
+}
+
+bool wo_story_may_answer_task(const struct wo_event *failure) {
+  if (wo_story_is_accounting(failure)) return false;
+  if (failure->kind == WO_KIND_CANCELLED) return wo_event_field(failure, WO_FIELD_STEP_ID) != NULL;
+  return failure->kind == WO_KIND_TASK_EXIT && !is_task_failure(failure);
+}
+
+/* Whether the event stands above the failure, in the same run. */
+static bool is_above(const struct wo_job *job, const struct wo_event *event, const struct wo_event *failure) {
+  return event->span.file == failure->span.file && event->span.line < failure->span.line &&
+         job->story.run_of[event->id] == job->story.run_of[failure->id];
+}
+
+const struct wo_event *wo_story_failed_task(const struct wo_job *job, const struct wo_event *failure) {
+  if (!wo_story_may_answer_task(failure)) return NULL;
+  if (wo_view_is(wo_event_text(failure, WO_FIELD_REASON), "TASK FAILURE")) return failure;
+  wo_each_event (event, &job->events) {
+    if (!event->is_quoted && is_above(job, event, failure) && is_task_failure(event)) return event;
+  }
+  return NULL;
+}
+
 /* ---- By themselves ---- */
 
 /* Whether the words are those of collective communication. */

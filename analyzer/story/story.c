@@ -42,7 +42,10 @@ static void set_inferred_rank(struct wo_job *job, int32_t rank) {
 
 static enum wo_outcome outcome_of(const struct wo_job *job, const bool *is_open, const struct wo_event *failure) {
   if (failure->kind == WO_KIND_UNKNOWN_FAILURE) return wo__unknown_outcome(job, is_open);
-  return failure->kind == WO_KIND_KILLED ? wo__killed_outcome(job, failure) : wo__outcome_of(failure);
+  if (failure->kind == WO_KIND_KILLED) return wo__killed_outcome(job, failure);
+  /* srun cancels a step because the program failed in one of its tasks: nobody asked for it. */
+  const bool is_answer = failure->kind == WO_KIND_CANCELLED && wo_story_failed_task(job, failure);
+  return is_answer ? WO_OUTCOME_PROGRAM_ERROR : wo__outcome_of(failure);
 }
 
 static void note_failure(struct wo_job *job, const bool *is_open, const struct wo_event *failure) {

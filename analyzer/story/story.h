@@ -25,6 +25,11 @@ bool wo_story_is_same_log(const struct wo_run *a, const struct wo_run *b);
 /* Whether an event only gives a possible reason of another one (is_suspected): no job ends with it. */
 bool wo_story_is_suspicion(const struct wo_event *event);
 
+/* Whether srun itself may have caused this end: a step that it cancelled, or a task that it ended. / The event that tells of the
+ * task whose end it answered (--kill-on-bad-exit, --wait); NULL if none stands above in the same run. */
+bool wo_story_may_answer_task(const struct wo_event *failure);
+const struct wo_event *wo_story_failed_task(const struct wo_job *job, const struct wo_event *failure);
+
 /* Whether an event says that memory ran out, of the card or of the host. */
 bool wo_story_is_memory(const struct wo_event *event);
 

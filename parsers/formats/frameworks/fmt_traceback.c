@@ -71,6 +71,9 @@ static void note_what_went_before(struct wo_open *open) {
       own->is_chained = true;
     }
   }
+  /* TensorFlow 1 adds to its message where the operation was made. */
+  own->is_origin = count > 0 && !own->has_header && wo_view_ends(wo_view_trim(before[0]), "defined at:");
+  if (own->is_origin) own->is_chained = true;
   if (count > 0 && is_containing(before[0])) own->is_contained = true;
   if (count > 0 && is_of_request(before[0])) own->is_caught = true;
   if (count > 0 && wo_severity_is_below(severity, WO_SEVERITY_ERROR)) wo_view_copy(before[0], own->record, sizeof own->record);
@@ -291,7 +294,8 @@ static bool is_traceback(const struct wo__traceback *own, uint32_t lines) {
 static void finish_traceback(struct wo_open *open) {
   struct wo__traceback *const own = open->state;
   if (own->message_lines > 0 && own->lead[0] != '\0') set_whole_message(open, (struct wo_view){0});
-  if (own->message_lines > 0 || !is_traceback(own, open->lines) || own->strays > 0 || !wo_scan_is_at_end(open->scan)) return;
+  if (own->message_lines > 0 || !is_traceback(own, open->lines) || own->strays > 0 || own->is_origin) return;
+  if (!wo_scan_is_at_end(open->scan)) return;
   if (own->style == WO__STYLE_DEBUGGER) {
     add_inverted(open);
     return;

@@ -25,6 +25,7 @@ struct wo__traceback {
   enum wo__traceback_last last;
   bool has_header;
   bool is_chained;
+  bool is_origin;                      /* frames that tell where the operation of the exception above was made */
   bool is_contained;                   /* nothing depends on it: the program went on */
   bool is_caught;                      /* by a server, which goes on with the next request */
   bool is_recorded;                    /* caught, and told as no error in the record above */
