@@ -124,11 +124,12 @@ static bool has_steps_again(const struct walk *walk, const struct wo_event *even
   return step >= 0 && step < walk->step / 2 && is_same_count;
 }
 
-/* Whether a script that died of an exception dies of another sort of one: it was started again in between. Where several
- * processes write, each may tell of its own; and ranks that nobody names fail alike. */
+/* Whether a script that died of an exception fails with another sort of one, which a framework may catch to say more below: it
+ * was started again in between. Where several processes write, each may tell of its own; and ranks that nobody names fail
+ * alike. */
 static bool is_script_again(struct wo_job *job, const struct walk *walk, const struct wo_event *event) {
   const struct wo_event *const death = walk->death;
-  if (!walk->is_alone || !death || event->kind != WO_KIND_TRACEBACK || !wo__is_uncaught(job, event)) return false;
+  if (!walk->is_alone || !death || event->kind != WO_KIND_TRACEBACK) return false;
   if (wo__is_chained(event) || wo_story_is_echo(event) || wo_story_is_echo(death)) return false;
   if (wo_view_equal(wo_event_text(death, WO_FIELD_EXCEPTION), wo_event_text(event, WO_FIELD_EXCEPTION))) return false;
   return wo_view_equal(wo__script_of(job, death), wo__script_of(job, event));
