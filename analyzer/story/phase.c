@@ -149,11 +149,12 @@ static enum sort sort_of(const struct wo_event *stage) {
 }
 
 /* Whether a stage is about the failure. Behind it only the name of the failed task is, or what one sort of program prints; a node
- * is told at the end of a dump of the memory. */
+ * is told in the failure's own line, or at the end of a dump of the memory. */
 static bool is_about(const struct wo_event *stage, const struct wo_event *failure) {
   if (stage->kind != WO_KIND_STAGE || stage->span.file != failure->span.file) return false;
   const uint64_t line = stage->span.line;
-  if (line <= failure->span.line) return sort_of(stage) != SORT_NODE && failure->span.line - line <= STAGE_LINES;
+  if (line < failure->span.line) return sort_of(stage) != SORT_NODE && failure->span.line - line <= STAGE_LINES;
+  if (line == failure->span.line) return true;
   if (sort_of(stage) == SORT_NODE) return line - failure->span.line <= DUMP_LINES;
   return line - failure->span.line <= TASK_LINES && (sort_of(stage) == SORT_PROGRAM || has_state(stage, "task"));
 }
