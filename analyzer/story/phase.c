@@ -222,15 +222,22 @@ static const struct wo_event *raised_after(struct wo_job *job, const struct wo_e
   return NULL;
 }
 
-/* Ranks fail alike: one of them may have left the traceback that the first one lacks. */
+static bool has_frames(const struct wo_job *job, wo_event_id traceback) {
+  const struct wo_event *const event = traceback == WO_EVENT_NONE ? NULL : &job->events.items[traceback];
+  return event && wo_event_field(event, WO_FIELD_FRAMES);
+}
+
+/* Ranks fail alike, and a failure may be told again: one of the repeats may have left the frames that the first one lacks. */
 static void borrow_traceback(struct wo_job *job, const struct wo_event *failure) {
   const struct wo_event *const raised = raised_after(job, failure);
-  if (raised) job->story.traceback = raised->id;
+  if (raised && job->story.traceback == WO_EVENT_NONE) job->story.traceback = raised->id;
   int asked = 0;
   wo_each_event (event, &job->events) {
-    if (job->story.roles[event->id] != WO_ROLE_REPEAT || job->story.traceback != WO_EVENT_NONE) continue;
+    if (has_frames(job, job->story.traceback)) return;
+    if (job->story.roles[event->id] != WO_ROLE_REPEAT) continue;
     if (++asked > REPEATS_ASKED) return;
-    job->story.traceback = wo_story_traceback_of(job, event);
+    const wo_event_id traceback = wo_story_traceback_of(job, event);
+    if (has_frames(job, traceback)) job->story.traceback = traceback;
   }
 }
 
@@ -248,7 +255,7 @@ void wo__read_phase(struct wo_job *job, const struct wo_event *failure) {
   struct found found = {.reach = WO_REACH_NONE};
   if (!failure) return;
   const bool is_memory = wo_story_is_memory(failure);
-  if (job->story.traceback == WO_EVENT_NONE && is_memory) borrow_traceback(job, failure);
+  if (is_memory && !has_frames(job, job->story.traceback)) borrow_traceback(job, failure);
   const struct wo_event *const traceback = wo_event_get(&job->events, job->story.traceback);
   take_words(job, failure, &found);
   if (traceback) take_frames(job->pack, wo_event_text(traceback, WO_FIELD_FRAMES), is_memory, &found);
