@@ -1,6 +1,10 @@
 /* The memory failure: how often and where it was reported, its text, and the lines of the program that it came from. */
+#include "analyzer/card/figure.h"
 #include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/story.h"
+
+/* A block may be larger than its tensor by this share. */
+#define BLOCK_SHARE 0.01
 
 /* Steps from which a failure no longer counts as one of the first. */
 #define FIRST_STEPS 3
@@ -88,6 +92,26 @@ static void read_text(struct wo_facts *facts, const struct wo_event *failure) {
   wo__set_text(facts, "oom.text", wo_arena_copy(facts->arena, (struct wo_view){text, len}), failure->id);
 }
 
+/* Whether both tell of one request: the first one's figure is rounded, the second one's is that of the tensor, which is rounded
+ * up to a block. */
+static bool is_same_request(const struct wo_event *failure, const struct wo_event *repeat) {
+  const struct wo_figure a = wo_figure_of(failure, WO_FIELD_TRIED_BYTES);
+  const struct wo_figure b = wo_figure_of(repeat, WO_FIELD_TRIED_BYTES);
+  return a.is_known && b.is_known && b.value.lo <= a.value.hi && b.value.hi >= a.value.lo * (1 - BLOCK_SHARE);
+}
+
+/* The message that names the tensor: an allocator gives the size alone, and the operation that asked for it says the shape below
+ * the allocator's dump. */
+static const struct wo_event *find_shape(const struct wo_facts *facts, const struct wo_event *failure) {
+  if (wo_event_field(failure, WO_FIELD_SHAPE)) return failure;
+  for (size_t i = (size_t)failure->id + 1; i < facts->job->events.count; i++) {
+    const struct wo_event *const event = &facts->job->events.items[i];
+    if (event->kind != failure->kind || event->span.file != failure->span.file || event->rank != failure->rank) continue;
+    return wo_event_field(event, WO_FIELD_SHAPE) && is_same_request(failure, event) ? event : failure;
+  }
+  return failure;
+}
+
 /* Only for memory failures: the "oom." facts of other endings stay unknown, and rules about memory cannot hold. */
 void wo__facts_failure(struct wo_facts *facts) {
   const struct wo_event *failure = wo__failure_of(facts);
@@ -97,10 +121,11 @@ void wo__facts_failure(struct wo_facts *facts) {
   wo__set_text(facts, "oom.phase", facts->job->story.phase, failure->id);
   const bool is_card = wo_kind_class(failure->kind) == WO_CLASS_GPU_MEMORY;
   if (is_card) wo__set_text(facts, "oom.program", wo_event_text(failure, WO_FIELD_PROGRAM), failure->id);
-  wo__set_text(facts, "oom.shape", wo_event_text(failure, WO_FIELD_SHAPE), failure->id);
+  const struct wo_event *const tensor = find_shape(facts, failure);
+  wo__set_text(facts, "oom.shape", wo_event_text(tensor, WO_FIELD_SHAPE), tensor->id);
+  wo__set_field(facts, "oom.batch", tensor, WO_FIELD_BATCH);
   wo__set_text(facts, "oom.other_process_pids", wo_event_text(failure, WO_FIELD_OTHER_PROCESS_PIDS), failure->id);
   wo__set_field(facts, "oom.gpu", failure, WO_FIELD_GPU);
-  wo__set_field(facts, "oom.batch", failure, WO_FIELD_BATCH);
   wo__set_field(facts, "oom.max_model_len", failure, WO_FIELD_MAX_MODEL_LEN);
   if (failure->kind == WO_KIND_VLLM_KV) wo__set_field(facts, "oom.fitting_tokens", failure, WO_FIELD_KV_TOKENS);
   read_repeats(facts, failure);

@@ -23,11 +23,18 @@
   "WARNING: ran out of memory, skipping batch\nstep 50: loss 2.0\n"
 /* The table of torch.cuda.memory_summary() for one card, in MiB. */
 #define TABLE(card, now, peak, reserved, reserved_peak)                                                                          \
-  "|                  PyTorch CUDA memory summary, device ID " card "                 |\n"                                      \
+  "|                  PyTorch CUDA memory summary, device ID " card "                 |\n"                                       \
   "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |\n"                                              \
   "| Allocated memory      |  " now " MiB |  " peak " MiB |      0 B   |      0 B   |\n"                                         \
-  "| GPU reserved memory   |  " reserved " MiB |  " reserved_peak " MiB |      0 B   |      0 B   |\n"                             \
+  "| GPU reserved memory   |  " reserved " MiB |  " reserved_peak " MiB |      0 B   |      0 B   |\n"                           \
   "| Allocations           |       0    |       0    |       0    |       0    |\n"
+/* TensorFlow's allocator, and the operation that asked it. */
+#define POOL_REFUSES(size)                                                                                                       \
+  "W tensorflow/core/common_runtime/bfc_allocator.cc:462] Allocator (GPU_0_bfc) ran out of memory trying to allocate " size "\n"
+#define TENSOR_REFUSED(shape)                                                                                                    \
+  "W tensorflow/core/framework/op_kernel.cc:1745] OP_REQUIRES failed at conv_ops.cc:684 : RESOURCE_EXHAUSTED: OOM when "         \
+  "allocating tensor with shape[" shape                                                                                          \
+  "] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc\n"
 #define BARE "torch.OutOfMemoryError: Allocation on device \n"
 
 static int load(void **state) {
@@ -85,6 +92,9 @@ static void test_numbers(void **state) {
       {TABLE("0", "4096", "20480", "5120", "21504") BARE, "oom.allocated", (double)NAN},
       {TABLE("0", "4096", "20480", "5120", "21504") BARE, "summary.given_back", (double)NAN},
       {SAYS_FULL TABLE("0", "4096", "20480", "5120", "21504"), "oom.allocated", 36.53 * WO_GIB},
+      /* The shape below the allocator's size is that of the same request. */
+      {POOL_REFUSES("2.32GiB (rounded to 2488320000)") TENSOR_REFUSED("128,225,225,96"), "oom.batch", 128},
+      {POOL_REFUSES("1.10GiB (rounded to 1181116006)") TENSOR_REFUSED("128,225,225,96"), "oom.batch", (double)NAN},
       /* Each card has a table of its own. */
       {SAYS_FULL TABLE("0", "4096", "20480", "5120", "21504") TABLE("3", "128", "256", "512", "512"), "summary.allocated",
        4096 * WO_MIB},
