@@ -56,6 +56,16 @@ size_t wo__candidate_match(struct wo_scan *scan, struct wo_places places, struct
   return WO_NOT_FOUND;
 }
 
+/* Whether a tracker of experiments repeats the last figures of the run in the line, when that is over. */
+static bool is_recap(struct wo_view raw) {
+  return wo_view_has(raw, "wandb:");
+}
+
+size_t wo__candidate_progress(struct wo_scan *scan, struct wo_candidate *candidate, struct wo_candidate_step *ret_step) {
+  const size_t pattern = wo__candidate_match(scan, scan->before, candidate, ret_step);
+  return pattern != WO_NOT_FOUND && is_recap(candidate->raw) ? WO_NOT_FOUND : pattern;
+}
+
 struct addition {
   struct wo_scan *scan;
   const struct wo_line *line;

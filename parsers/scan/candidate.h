@@ -32,6 +32,9 @@ struct wo_candidate_step {
 size_t wo__candidate_match(struct wo_scan *scan, struct wo_places places, struct wo_candidate *candidate,
                            struct wo_candidate_step *ret_step);
 
+/* The same for the patterns of progress. */
+size_t wo__candidate_progress(struct wo_scan *scan, struct wo_candidate *candidate, struct wo_candidate_step *ret_step);
+
 /* Whether one of the pattern's literals is in the line; true without literals. */
 bool wo__candidate_has_literal(const struct wo_scan *scan, size_t pattern, const struct wo_candidate *candidate);
 

@@ -22,11 +22,18 @@ static bool match_first(struct wo_scan *scan, struct wo_places places, struct wo
   return pattern != WO_NOT_FOUND;
 }
 
+/* Adds the progress that the line shows, if any. */
+static bool match_progress(struct wo_scan *scan, struct wo_candidate *candidate, wo_event_id of) {
+  const size_t pattern = wo__candidate_progress(scan, candidate, NULL);
+  if (pattern != WO_NOT_FOUND) wo__candidate_add(scan, pattern, candidate, of);
+  return pattern != WO_NOT_FOUND;
+}
+
 /* Looks at a line before a failure; true for progress. The program went on after a stage that is farther away, so the walk ends
  * with that. */
 static bool look_at(struct wo_scan *scan, struct wo_candidate *candidate, wo_event_id failure, bool *has_stage) {
   if (!*has_stage) *has_stage = match_first(scan, scan->stages, candidate, failure);
-  return match_first(scan, scan->before, candidate, failure);
+  return match_progress(scan, candidate, failure);
 }
 
 /* At the failure of the last walk, goes to where that one came to. False when nothing is left to look at. */
@@ -128,7 +135,7 @@ static enum wo_more feed_aftermath(struct wo_open *open) {
   if (own->found < 3) {
     struct wo_candidate candidate = wo__candidate_of(scan, open->line);
     if (open->lines <= TASK_LINES) match_first(scan, scan->stages, &candidate, own->failure);
-    own->found += match_first(scan, scan->before, &candidate, own->failure);
+    own->found += match_progress(scan, &candidate, own->failure);
   }
   if (own->is_bare && compare_with_before(open) != WO_MORE_YES) own->is_bare = false;
   return WO_MORE_YES;

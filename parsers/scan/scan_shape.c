@@ -115,7 +115,7 @@ static size_t find_shape(const struct wo_before *before, uint64_t shape) {
 static void learn_line(struct wo_scan *scan, struct wo_candidate *candidate, struct wo_before *before) {
   const uint64_t shape = wo__scan_shape(candidate->raw);
   struct wo_candidate_step step = {""};
-  if (!before->has_step && wo__candidate_match(scan, scan->before, candidate, &step) != WO_NOT_FOUND) {
+  if (!before->has_step && wo__candidate_progress(scan, candidate, &step) != WO_NOT_FOUND) {
     struct wo_view text = wo_view_of(step.text);
     before->has_step = wo_number_u64(&text, UINT32_MAX, &before->step) == WO_OK;
   }
@@ -145,7 +145,7 @@ void wo__before_learn(struct wo_scan *scan, const struct wo_line *line, struct w
 static bool is_further_step(struct wo_scan *scan, const struct wo_before *before, struct wo_candidate *candidate) {
   struct wo_candidate_step step = {""};
   uint64_t number = 0;
-  if (!before->has_step || wo__candidate_match(scan, scan->before, candidate, &step) == WO_NOT_FOUND) return false;
+  if (!before->has_step || wo__candidate_progress(scan, candidate, &step) == WO_NOT_FOUND) return false;
   struct wo_view text = wo_view_of(step.text);
   return wo_number_u64(&text, UINT32_MAX, &number) == WO_OK && number > before->step;
 }

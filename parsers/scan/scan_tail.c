@@ -186,7 +186,7 @@ static void look_for_success(struct tail *tail, struct wo_candidate *candidate) 
 static void look_for_step(struct tail *tail, struct wo_candidate *candidate) {
   const bool is_near = tail->lines <= SUCCESS_LINES || tail->failure_count > 0;
   if (tail->progress.pattern != WO_NOT_FOUND || !is_near) return;
-  const size_t pattern = wo__candidate_match(tail->scan, tail->scan->before, candidate, NULL);
+  const size_t pattern = wo__candidate_progress(tail->scan, candidate, NULL);
   if (pattern != WO_NOT_FOUND) tail->progress = line_at(candidate, pattern);
 }
 
@@ -217,7 +217,7 @@ static bool has_records(struct life *life, const struct wo_line *line) {
 /* Whether the lines so far show that the program does its work: steps, requests that are answered. */
 static bool shows_work(struct tail *tail, struct wo_candidate *candidate, struct life *life) {
   struct wo_candidate_step step = {""};
-  if (wo__candidate_match(tail->scan, tail->scan->before, candidate, &step) == WO_NOT_FOUND) return false;
+  if (wo__candidate_progress(tail->scan, candidate, &step) == WO_NOT_FOUND) return false;
   if (step.text[0] == '\0' || strcmp(step.text, life->step.text) == 0) return false;
   life->step = step;
   return ++life->steps >= STEPS_ALIVE;
