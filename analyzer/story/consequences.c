@@ -57,6 +57,7 @@ static const char *const echo_messages[] = {
     "communicator was aborted",
     "Background loop has errored",
     "Engine loop is not running",
+    "backend process has shutdown",
 };
 
 /* A process that cannot open its own port fails by itself, although the exception is the one for lost peers. */
