@@ -1,16 +1,26 @@
 /* The last step of the job, and its outcome when nothing failed. */
+#include <math.h>
+
 #include "analyzer/story/story_internal.h"
 
+/* A share of an epoch, which says less than a step. */
+static bool is_share(double step) {
+  return step != floor(step);
+}
+
 /* Only progress before the failure counts; later lines are from ranks that had not noticed it. The newest is stored first, so the
- * first one counts. */
+ * first one counts, and of a share of an epoch and the bar above it the bar. */
 static void read_steps(struct wo_job *job, const struct wo_event *failure) {
   struct wo_story *story = &job->story;
+  bool is_epoch_share = false;
   for (size_t i = 0; failure && i < job->events.count; i++) {
     const struct wo_event *event = &job->events.items[i];
     const bool is_its_own = event->of == failure->id || (event->of != WO_EVENT_NONE && event->of == story->traceback);
     if (event->kind != WO_KIND_PROGRESS || !is_its_own || event->span.line > failure->span.line) continue;
-    if (story->step < 0) {
-      story->step = (int64_t)wo_event_number(event, WO_FIELD_STEP, -1);
+    const double step = wo_event_number(event, WO_FIELD_STEP, -1);
+    if (story->step < 0 || (is_epoch_share && !is_share(step))) {
+      is_epoch_share = is_share(step);
+      story->step = (int64_t)step;
       story->step_total = (int64_t)wo_event_number(event, WO_FIELD_STEP_TOTAL, -1);
       story->step_unit = wo_event_text(event, WO_FIELD_NAME);
     }

@@ -15,6 +15,9 @@
 /* Lines before a failure that are looked at for progress and for the words of a stage. */
 #define BEFORE_LINES 200
 
+/* Lines above a share of an epoch in which the bar of the steps may be. */
+#define BAR_LINES 4
+
 /* Tries patterns in order on one line until one matches, and adds its event. */
 static bool match_first(struct wo_scan *scan, struct wo_places places, struct wo_candidate *candidate, wo_event_id of) {
   const size_t pattern = wo__candidate_match(scan, places, candidate, NULL);
@@ -29,11 +32,33 @@ static bool match_progress(struct wo_scan *scan, struct wo_candidate *candidate,
   return pattern != WO_NOT_FOUND;
 }
 
-/* Looks at a line before a failure; true for progress. The program went on after a stage that is farther away, so the walk ends
- * with that. */
-static bool look_at(struct wo_scan *scan, struct wo_candidate *candidate, wo_event_id failure, bool *has_stage) {
-  if (!*has_stage) *has_stage = match_first(scan, scan->stages, candidate, failure);
-  return match_progress(scan, candidate, failure);
+/* A look back from a failure. */
+struct look {
+  wo_event_id failure;
+  bool has_stage; /* a stage is known, or was looked for by the walk from an earlier failure */
+  bool has_share; /* a share of an epoch was found */
+  int lines_left; /* then */
+};
+
+/* Whether the line shows how far the job had come. A share of an epoch ("'epoch': 0.21") says less than the bar right above it.
+ */
+static bool finds_progress(struct wo_scan *scan, struct wo_candidate *candidate, struct look *look) {
+  if (look->has_share && look->lines_left-- == 0) return true;
+  struct wo_candidate_step step = {""};
+  const size_t pattern = wo__candidate_progress(scan, candidate, &step);
+  if (pattern == WO_NOT_FOUND) return false;
+  const bool is_share = strchr(step.text, '.') != NULL;
+  if (look->has_share && is_share) return true;
+  wo__candidate_add(scan, pattern, candidate, look->failure);
+  look->has_share = is_share;
+  return !is_share;
+}
+
+/* Looks at a line before a failure; true when no more are to be looked at. The program went on after a stage that is farther
+ * away, so the walk ends with progress. */
+static bool look_at(struct wo_scan *scan, struct wo_candidate *candidate, struct look *look) {
+  if (!look->has_stage) look->has_stage = match_first(scan, scan->stages, candidate, look->failure);
+  return finds_progress(scan, candidate, look);
 }
 
 /* At the failure of the last walk, goes to where that one came to. False when nothing is left to look at. */
@@ -46,21 +71,18 @@ static bool pass_walked(const struct wo_walk_memo *memo, struct wo_backwards *wa
   return true;
 }
 
-/* Walks back to the nearest progress. has_stage: a stage is known, or was looked for by the walk from an earlier failure. */
-static void walk_to_progress(struct wo_scan *scan, struct wo_backwards *walk, wo_event_id failure, bool has_stage,
-                             struct wo_walk_memo *memo) {
+/* Walks back to the nearest progress. */
+static void walk_to_progress(struct wo_scan *scan, struct wo_backwards *walk, struct look *look, struct wo_walk_memo *memo) {
   struct wo_view raw;
   uint64_t offset = 0;
   bool is_found = false;
   int lines = 0;
   while (!is_found && pass_walked(&scan->walk_memo, walk, &lines)) {
-    memo->to = walk->base + walk->end;
-    memo->to_line = walk->number;
-    memo->lines = lines;
+    if (!look->has_share) *memo = (struct wo_walk_memo){memo->line, memo->from, walk->base + walk->end, walk->number, lines};
     if (lines++ >= BEFORE_LINES || !wo__scan_previous_line(walk, &raw, &offset)) return;
     struct wo_candidate before = wo__candidate_at(scan, raw, walk->number, offset);
-    has_stage = has_stage || walk->number <= scan->walk_memo.line;
-    is_found = look_at(scan, &before, failure, &has_stage);
+    look->has_stage = look->has_stage || walk->number <= scan->walk_memo.line;
+    is_found = look_at(scan, &before, look);
   }
 }
 
@@ -68,15 +90,15 @@ static void walk_to_progress(struct wo_scan *scan, struct wo_backwards *walk, wo
 static void look_before(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
   struct wo_backwards walk = wo__scan_walk_back(scan, scan->line_start, line->number);
   struct wo_walk_memo memo = {.line = line->number, .from = walk.base + walk.end};
-  bool has_stage = false;
+  struct look look = {.failure = failure, .lines_left = BAR_LINES};
   /* The failing line itself may carry the bar that the message was glued to. */
   const bool is_own = wo_event_get(scan->store, failure)->span.line == line->number;
   struct wo_candidate own = wo__candidate_of(scan, line);
-  if (is_own && look_at(scan, &own, failure, &has_stage)) return;
+  if (is_own && look_at(scan, &own, &look)) return;
   char *const clean = scan->clean;
   char buf[WO_SCAN_AROUND_BYTES];
   scan->clean = buf;
-  walk_to_progress(scan, &walk, failure, has_stage, &memo);
+  walk_to_progress(scan, &walk, &look, &memo);
   scan->clean = clean;
   scan->walk_memo = memo;
 }
