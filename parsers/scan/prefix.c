@@ -349,6 +349,7 @@ struct wo_prefix wo_prefix_read(struct wo_view line) {
   assert(reading.prefix.length <= line.len);
   const enum wo_severity own = wo__prefix_leading_severity(wo_view_skip(line, reading.prefix.length));
   if (own != WO_SEVERITY_NONE) note_severity(&reading, own);
+  wo__prefix_json_record(wo_view_skip(line, reading.prefix.length), &reading);
   return reading.prefix;
 }
 

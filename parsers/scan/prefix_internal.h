@@ -160,4 +160,7 @@ size_t wo__prefix_pytest_mark(struct wo_view rest, struct reading *reading);
 /* The level that the program's own text begins with, as in "WARNING: no card" and "WARNING:root:no card". */
 enum wo_severity wo__prefix_leading_severity(struct wo_view text);
 
+/* Notes level and time of a record that is written as JSON. */
+void wo__prefix_json_record(struct wo_view text, struct reading *reading);
+
 #endif

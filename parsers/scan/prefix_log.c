@@ -5,6 +5,9 @@
 #include "parsers/base/units.h"
 #include "parsers/scan/prefix_internal.h"
 
+/* Bytes of a record in JSON in which its level and its time are. */
+#define JSON_HEAD_BYTES 300
+
 /* ---- Times ---- */
 
 /* Offset after `HH:MM:SS` and a fraction at `at`, or 0. */
@@ -254,6 +257,37 @@ static enum wo_severity bracketed_severity(struct wo_view text) {
     text = wo_view_skip(text, skip_blank(text, end + 1));
   }
   return WO_SEVERITY_NONE;
+}
+
+/* The text behind one of the keys of a record in JSON, without its quotation mark; empty without. */
+static struct wo_view json_value(struct wo_view record, const char *const *keys, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const size_t at = wo_view_find(record, wo_view_of(keys[i]), 0);
+    if (at == WO_NOT_FOUND) continue;
+    const struct wo_view value = wo_view_trim_start(wo_view_skip(record, at + strlen(keys[i])));
+    if (has_char(value, 0, '"')) return wo_view_skip(value, 1);
+  }
+  return (struct wo_view){0};
+}
+
+/* `{"time":"2025-01-06T15:18:19Z","level":"ERROR","msg":...`: loggers of services write their records as JSON, and levels in
+ * capitals or not. The record itself stays the text of the line. */
+void wo__prefix_json_record(struct wo_view text, struct reading *reading) {
+  static const char *const level_keys[] = {"\"level\":", "\"levelname\":", "\"severity\":", "\"lvl\":"};
+  static const char *const time_keys[] = {"\"time\":", "\"timestamp\":", "\"ts\":", "\"asctime\":", "\"@timestamp\":"};
+  char name[12];
+  if (!wo_view_starts(text, "{\"")) return;
+  const struct wo_view head = wo_view_sub(text, 0, JSON_HEAD_BYTES);
+  const struct wo_view level = json_value(head, level_keys, sizeof level_keys / sizeof level_keys[0]);
+  const size_t len = level.len < sizeof name ? level.len : sizeof name;
+  for (size_t i = 0; i < len; i++)
+    name[i] = (char)(level.ptr[i] >= 'a' && level.ptr[i] <= 'z' ? level.ptr[i] - 'a' + 'A' : level.ptr[i]);
+  enum wo_severity severity = WO_SEVERITY_NONE;
+  if (level_name((struct wo_view){name, len}, &severity) == 0) return;
+  note_severity(reading, severity);
+  struct wo_stamp stamp = {.clock = WO_CLOCK_NONE};
+  if (calendar_time(json_value(head, time_keys, sizeof time_keys / sizeof time_keys[0]), &stamp) > 0)
+    note_stamp(reading, stamp, true);
 }
 
 /* In Python's default format a colon and the logger's name follow the level. */

@@ -15,7 +15,7 @@ static bool is_answer(struct wo_view text) {
 
 bool wo__scan_is_about_end(struct wo_view text) {
   static const char *const words[] = {"shut",  "clean", "exit",  "clos", "terminat", "stop",
-                                      "abort", "fail",  "error", "kill", "wandb",    "exception"};
+                                      "abort", "fail",  "error", "kill", "wandb: ",  "exception"};
   return WO_VIEW_ANY(text, wo_view_has_nocase, words);
 }
 

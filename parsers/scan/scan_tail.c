@@ -104,9 +104,10 @@ static struct tail_line line_at(const struct wo_candidate *candidate, size_t pat
 
 /* Whether the line is text that a program prints when it works, and no call, address or frame of a message. */
 static bool is_plain(struct wo_view raw) {
-  static const char *const parts[] = {"0x", "::", "wandb", " at ", "=="};
+  static const char *const parts[] = {"0x", "::", "wandb: ", " at ", "=="};
   const struct wo_view text = wo_view_trim_start(raw);
-  const bool is_begun = text.len > 0 && (wo_is_word(text.ptr[0]) || text.ptr[0] == '[' || text.ptr[0] == '(');
+  const bool is_record = wo_view_starts(text, "{\"");
+  const bool is_begun = is_record || (text.len > 0 && (wo_is_word(text.ptr[0]) || text.ptr[0] == '[' || text.ptr[0] == '('));
   return is_begun && raw.len - text.len <= INDENT_PLAIN && !WO_VIEW_ANY(raw, wo_view_has, parts);
 }
 

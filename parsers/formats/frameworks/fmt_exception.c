@@ -25,13 +25,30 @@ static bool is_given_up(struct wo_view message) {
   return WO_VIEW_ANY(message, wo_view_has, words);
 }
 
+/* `AttributeError("'NoneType' object has no attribute 'values'")`: an exception as Python represents it, alone on its line.
+ * Returns the length of the class, or 0; *ret_message gets the first argument. */
+static size_t read_repr(struct wo_view text, struct wo_view *ret_message) {
+  const size_t open_at = wo_view_find_char(text, '(', 0);
+  if (open_at == WO_NOT_FOUND || open_at + 3 >= text.len || !wo_view_ends(text, ")")) return 0;
+  const char quote = text.ptr[open_at + 1];
+  if ((quote != '"' && quote != '\'') || wo_exception_class(wo_view_sub(text, 0, open_at)) != open_at) return 0;
+  struct wo_view message = wo_view_sub(text, open_at + 2, text.len - 1);
+  while (message.len > 0 && (message.ptr[message.len - 1] == quote || message.ptr[message.len - 1] == ',')) message.len--;
+  *ret_message = message;
+  return open_at;
+}
+
 static enum wo_more begin_exception(struct wo_open *open, const struct wo_match *match) {
   (void)match;
   const struct wo_view text = open->line->text;
-  const size_t class_len = wo_exception_class(text);
+  struct wo_view message = {0};
+  size_t class_len = read_repr(text, &message);
+  if (class_len == 0) {
+    class_len = wo_exception_class(text);
+    message = wo_view_trim(wo_view_skip(text, class_len + 1));
+  }
   const bool is_mild = wo_severity_is_below(open->line->prefix.severity, WO_SEVERITY_ERROR);
   if (class_len == 0 || class_len == text.len || is_mild || is_read_already(open)) return WO_MORE_NO;
-  const struct wo_view message = wo_view_trim(wo_view_skip(text, class_len + 1));
   if (!is_named(wo_view_sub(text, 0, class_len), message) || is_given_up(message)) return WO_MORE_NO;
   struct wo_event *const event = wo_open_add(open, WO_KIND_TRACEBACK, text);
   if (!event) return WO_MORE_NO;

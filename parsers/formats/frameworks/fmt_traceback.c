@@ -26,9 +26,10 @@ static bool has_header(struct wo_view text) {
 }
 
 /* Sentences right above a traceback that nothing depends on: of a destructor, of a log record that could not be formatted, of a
- * task that nobody waits for. */
+ * task that nobody waits for, of a callback, below which its handle is named. */
 static bool is_containing(struct wo_view line) {
-  static const char *const sentences[] = {"Exception ignored in", "--- Logging error ---", "exception was never retrieved"};
+  static const char *const sentences[] = {"Exception ignored in", "--- Logging error ---", "exception was never retrieved",
+                                          "Exception in callback"};
   return WO_VIEW_ANY(line, wo_view_has, sentences);
 }
 
@@ -74,7 +75,8 @@ static void note_what_went_before(struct wo_open *open) {
   /* TensorFlow 1 adds to its message where the operation was made. */
   own->is_origin = count > 0 && !own->has_header && wo_view_ends(wo_view_trim(before[0]), "defined at:");
   if (own->is_origin) own->is_chained = true;
-  if (count > 0 && is_containing(before[0])) own->is_contained = true;
+  const size_t sentence = count > 1 && wo_view_starts(before[0], "handle: <") ? 1 : 0;
+  if (count > 0 && is_containing(before[sentence])) own->is_contained = true;
   if (count > 0 && is_of_request(before[0])) own->is_caught = true;
   if (count > 0 && wo_severity_is_below(severity, WO_SEVERITY_ERROR)) wo_view_copy(before[0], own->record, sizeof own->record);
 }
