@@ -25,9 +25,10 @@ struct wo_view wo_traceback_package_path(struct wo_view path) {
 }
 
 bool wo_traceback_is_package(struct wo_view file) {
-  static const char *const marks[] = {"site-packages", "dist-packages", "/lib/python3",    "\\lib\\python",
-                                      "<frozen",       "<string>",      "/torch/",         "<__array_function__",
-                                      "\\Lib\\",       "/runpy.py",     "/megatron/core/", "importlib"};
+  static const char *const marks[] = {
+      "site-packages",         "dist-packages", "/lib/python3", "\\lib\\python",   "<frozen",   "<string>",     "/torch/",
+      "<__array_function__",   "\\Lib\\",       "/runpy.py",    "/megatron/core/", "importlib", "/lib/python2", "torchinductor",
+      "unsloth_compiled_cache"}; /* code that compilers write */
   return WO_VIEW_ANY(file, wo_view_has, marks);
 }
 
