@@ -12,7 +12,7 @@
 
 #include "parsers/event/event.h"
 #include "parsers/match/pattern.h"
-#include "parsers/scan/prefix.h"
+#include "parsers/prefix/prefix.h"
 #include "parsers/scan/scan.h"
 
 struct wo_scan;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "parsers/scan/candidate.h"
+#include "parsers/scan/scan_counter.h"
 
 enum {
   SUCCESS_LINES = 40,    /* at the end of the input that are looked at for words of success */
@@ -42,6 +43,7 @@ enum sort {
   SORT_FAILURE,
   SORT_BY_LEVEL,
   SORT_ADVICE,
+  SORT_COUNTER,
   SORT_STOP, /* those of SORT_FAILURE that tell of an interruption */
   SORT_COUNT
 };
@@ -64,7 +66,8 @@ struct tail {
   bool is_good;     /* nothing above is looked at for failures */
   bool is_at_work;  /* nor for interruptions: the program worked there, or a server ended in order */
   int texts;        /* lines of plain text, while no failure is found */
-  struct tail_line success, weak, progress, alive;
+  struct tail_line success, weak, progress, alive, counted;
+  struct wo_counter counter;               /* counted: the line with its newest numbers */
   struct tail_line failures[FAILURES_MAX]; /* the last line first */
   size_t failure_count;
 };
@@ -76,6 +79,7 @@ static enum sort sort_of(const struct wo_pattern *pattern) {
   if (pattern->mark == WO_MARK_ALIVE || pattern->mark == WO_MARK_SAVED) return SORT_ALIVE;
   if (pattern->mark == WO_MARK_BY_LEVEL) return SORT_BY_LEVEL;
   if (pattern->mark == WO_MARK_ADVICE) return SORT_ADVICE;
+  if (pattern->mark == WO_MARK_COUNTER) return SORT_COUNTER;
   return pattern->kind == WO_KIND_SUCCESS ? SORT_SUCCESS : SORT_FAILURE;
 }
 
@@ -189,6 +193,14 @@ static void look_for_step(struct tail *tail, struct wo_candidate *candidate) {
   if (tail->progress.pattern != WO_NOT_FOUND || !is_near) return;
   const size_t pattern = wo__candidate_progress(tail->scan, candidate, NULL);
   if (pattern != WO_NOT_FOUND) tail->progress = line_at(candidate, pattern);
+}
+
+/* Follows numbers out of a total. */
+static void look_for_counter(struct tail *tail, const struct wo_candidate *candidate) {
+  const bool is_begun = tail->counter.count > 0;
+  wo__counter_look(&tail->counter, candidate->raw);
+  if (!is_begun && tail->counter.count > 0 && tail->places[SORT_COUNTER].count > 0)
+    tail->counted = line_at(candidate, tail->items[SORT_COUNTER][0]);
 }
 
 /* ---- What looks like a failure ---- */
@@ -418,6 +430,15 @@ static void add_failures(struct tail *tail) {
   if (!is_told || tail->progress.number <= tail->failures[deciding].number) add(tail->scan, &tail->progress, of);
 }
 
+/* How far the log had come when it stopped, if it had further to go. */
+static void add_counter(const struct tail *tail) {
+  const struct wo_counter_series *const series = wo__counter_unfinished(&tail->counter);
+  struct wo_event *const event = series ? add(tail->scan, &tail->counted, WO_EVENT_NONE) : NULL;
+  if (!event) return;
+  wo_event_set_exact(tail->scan->store, event, WO_FIELD_STEP, (double)series->step);
+  wo_event_set_exact(tail->scan->store, event, WO_FIELD_STEP_TOTAL, (double)series->total);
+}
+
 static void walk_back(struct tail *tail) {
   struct wo_scan *const scan = tail->scan;
   struct wo_backwards walk = wo__scan_walk_back(scan, scan->buf_len, scan->line_number);
@@ -430,6 +451,7 @@ static void walk_back(struct tail *tail) {
     tail->lines++;
     look_for_success(tail, &candidate);
     look_for_step(tail, &candidate);
+    look_for_counter(tail, &candidate);
     if (!is_explained) look_for_failure(tail, &candidate);
     settle_weak(tail);
   }
@@ -437,7 +459,7 @@ static void walk_back(struct tail *tail) {
 
 void wo__scan_tail(struct wo_scan *scan) {
   const struct tail_line none = {.pattern = WO_NOT_FOUND};
-  struct tail tail = {.scan = scan, .success = none, .weak = none, .progress = none, .alive = none};
+  struct tail tail = {.scan = scan, .success = none, .weak = none, .progress = none, .alive = none, .counted = none};
   sort_patterns(&tail);
   walk_back(&tail);
   tail.lines += NEAR_LINES + 1;
@@ -447,6 +469,7 @@ void wo__scan_tail(struct wo_scan *scan) {
   if (tail.failure_count > 0) {
     add_failures(&tail);
   } else {
-    add(scan, &tail.progress, WO_EVENT_NONE);
+    const struct wo_event *const progress = add(scan, &tail.progress, WO_EVENT_NONE);
+    if (!progress || !wo_event_field(progress, WO_FIELD_STEP_TOTAL)) add_counter(&tail);
   }
 }

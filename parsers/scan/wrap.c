@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "parsers/scan/prefix.h"
+#include "parsers/prefix/prefix.h"
 
 enum {
   CANDIDATES_MAX = 6, /* widths of one text that are weighed */

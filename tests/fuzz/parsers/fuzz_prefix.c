@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "parsers/event/event.h"
-#include "parsers/scan/prefix.h"
+#include "parsers/prefix/prefix.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 
 #include "parsers/base/units.h"
 #include "parsers/event/event.h"
-#include "parsers/scan/prefix.h"
+#include "parsers/prefix/prefix.h"
 
 #define NONE WO_RANK_UNKNOWN
 

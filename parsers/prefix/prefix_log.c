@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "parsers/base/units.h"
-#include "parsers/scan/prefix_internal.h"
+#include "parsers/prefix/prefix_internal.h"
 
 /* Bytes of a record in JSON in which its level and its time are. */
 #define JSON_HEAD_BYTES 300

@@ -7,7 +7,7 @@
 
 #include "parsers/base/number.h"
 #include "parsers/event/event.h"
-#include "parsers/scan/prefix.h"
+#include "parsers/prefix/prefix.h"
 
 /* Longest worker label or log tag that is looked at. */
 enum { TAG_BYTES_MAX = 200 };

@@ -3,11 +3,11 @@
  * A reader looks at the front of what is left of the line and gives the number of bytes that belong to the prefix, 0 when it
  * does not match. It records facts only when it matches. The order of the table matters where two forms look alike. Every
  * reader prefers to miss a prefix over eating text of the program: `fp16: true` is a setting and no host. */
-#include "parsers/scan/prefix.h"
+#include "parsers/prefix/prefix.h"
 
 #include <string.h>
 
-#include "parsers/scan/prefix_internal.h"
+#include "parsers/prefix/prefix_internal.h"
 
 /* Prefixes nest a few deep (launcher, collector, logger time, level, file tag). */
 enum { ROUNDS_MAX = 8 };
