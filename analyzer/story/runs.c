@@ -156,7 +156,8 @@ static bool has_model_again(const struct walk *walk, const struct wo_event *even
 static bool begins_run(struct wo_job *job, const struct walk *walk, const struct wo_event *event, struct wo_view id) {
   if (walk->run.job_id.len > 0 && id.len > 0 && !wo_view_equal(id, walk->run.job_id)) return !walk->has_mixed_ids;
   const bool is_again = wo_view_is(event->pattern_id, WO_SCAN_BEGINS_AGAIN);
-  if (event->kind == WO_KIND_RUN_START && !is_again && walk->failure_line > 0 && is_known_banner(walk, event)) return true;
+  const bool is_start = event->kind == WO_KIND_RUN_START && !is_again && walk->failure_line > 0;
+  if (is_start && (event->mark == WO_MARK_FIRST_LINE || is_known_banner(walk, event))) return true;
   if (walk->end_line == 0 || event->span.line <= walk->end_line) return false;
   if (is_again) return true;
   if (walk->is_starting) return is_sign_of_life(event);

@@ -512,11 +512,11 @@ static bool is_kill_survived(const struct marks *marks, const struct wo_job *job
 }
 
 /* Peers and children also go at a good end. What a launcher does with its processes says so little that any word of success
- * weighs more. */
-static bool is_end_good(const struct marks *marks, const struct wo_job *job, const struct wo_event *consequence) {
+ * weighs more, but where a process died of it: then one that stands below. */
+static bool is_end_good(const struct marks *marks, struct wo_job *job, const struct wo_event *consequence) {
   const enum aspect good = wo__is_reaction(consequence) ? SAID_GOOD : SUCCEEDED;
   struct wo_event start = *consequence;
-  start.span.line = 0;
+  if (!wo__is_uncaught(job, consequence)) start.span.line = 0;
   /* A signal ends a program after any bar. */
   const bool is_signal = wo__outcome_of_consequence(consequence) == WO_OUTCOME_CANCELLED;
   if (is_signal && next_line(marks, job, &start, SAID_SO, ANY_RANK) == 0) return false;

@@ -396,11 +396,15 @@ static struct wo_event *add(struct wo_scan *scan, const struct tail_line *line, 
   return line->pattern == WO_NOT_FOUND ? NULL : wo__candidate_add(scan, line->pattern, &candidate, of);
 }
 
-/* The name of an exception says most; lines that only say that something failed decide when no other does. */
-static int weight_of(const struct tail *tail, size_t at) {
+/* How much a line says of the failure. The name of an exception says most; lines that only say that something failed decide when
+ * no other does. */
+enum weight { WEIGHT_EXIT, WEIGHT_LOOKS, WEIGHT_KNOWN, WEIGHT_EXCEPTION };
+
+static enum weight weight_of(const struct tail *tail, size_t at) {
   const struct wo_pattern *const pattern = wo_pattern_at(tail->scan->set, tail->failures[at].pattern);
-  if (pattern->kind == WO_KIND_TRACEBACK) return 2;
-  return pattern->mark == WO_MARK_LAST_WORD ? 0 : 1;
+  if (pattern->kind == WO_KIND_TRACEBACK) return WEIGHT_EXCEPTION;
+  if (pattern->mark == WO_MARK_LAST_WORD) return WEIGHT_EXIT;
+  return pattern->kind == WO_KIND_PROGRAM_ERROR && pattern->mark == WO_MARK_NONE ? WEIGHT_KNOWN : WEIGHT_LOOKS;
 }
 
 static bool is_stop_at(const struct tail *tail, size_t at) {
@@ -421,11 +425,12 @@ static void add_failures(struct tail *tail) {
   const bool is_told = !is_known_near(tail->scan, tail->failures[deciding].number);
   const struct wo_event *const event = is_told ? add(tail->scan, &tail->failures[deciding], WO_EVENT_NONE) : NULL;
   const wo_event_id of = event ? event->id : WO_EVENT_NONE;
-  const bool is_exit = weight_of(tail, deciding) == 0;
+  const bool is_exit = weight_of(tail, deciding) == WEIGHT_EXIT;
   size_t told = 1;
-  for (size_t i = deciding; of != WO_EVENT_NONE && i-- > 0 && told < FAILURES_TOLD; told++) {
-    const bool is_exit_beside = weight_of(tail, i) == 0 && !is_exit;
-    add(tail->scan, &tail->failures[i], is_exit_beside ? WO_EVENT_NONE : of);
+  for (size_t i = deciding; of != WO_EVENT_NONE && i-- > 0; told++) {
+    const bool is_exit_beside = weight_of(tail, i) == WEIGHT_EXIT && !is_exit;
+    if (told < FAILURES_TOLD || (is_exit_beside && i == 0))
+      add(tail->scan, &tail->failures[i], is_exit_beside ? WO_EVENT_NONE : of);
   }
   if (!is_told || tail->progress.number <= tail->failures[deciding].number) add(tail->scan, &tail->progress, of);
 }

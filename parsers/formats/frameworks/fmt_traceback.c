@@ -291,12 +291,31 @@ static bool is_traceback(const struct wo__traceback *own, uint32_t lines) {
   return own->has_header ? own->frames > 0 || lines == 0 : own->frames > 1;
 }
 
+/* Whether the innermost frame raises the exception. */
+static bool is_raising(struct wo_view frames) {
+  const size_t code = wo_view_find_last(frames, WO_VIEW("|"), frames.len);
+  return code != WO_NOT_FOUND && wo_view_starts(wo_view_skip(frames, code + 1), "raise ");
+}
+
+/* Whether a pattern knew a line of the traceback, or the one below it, as a failure. */
+static bool is_explained(const struct wo_open *open) {
+  for (size_t i = open->store->count; i-- > 0;) {
+    const struct wo_event *const event = &open->store->items[i];
+    if (event->span.line < open->first.number) return false;
+    const enum wo_class class = wo_kind_class(event->kind);
+    if (class != WO_CLASS_CONTEXT && class != WO_CLASS_NONE) return true;
+  }
+  return false;
+}
+
 /* The input ends inside of the traceback: which exception it was is lost, that there was one is not. Behind other text the
  * exception may be among that. */
 static void finish_traceback(struct wo_open *open) {
   struct wo__traceback *const own = open->state;
   if (own->message_lines > 0 && own->lead[0] != '\0') set_whole_message(open, (struct wo_view){0});
-  if (own->message_lines > 0 || !is_traceback(own, open->lines) || own->strays > 0 || own->is_origin) return;
+  /* What stands below may be its message, without the class, where no pattern knows better. */
+  const bool is_bare = own->strays <= 1 && is_raising(wo_open_message(open)) && !is_explained(open);
+  if (own->message_lines > 0 || !is_traceback(own, open->lines) || (own->strays > 0 && !is_bare) || own->is_origin) return;
   if (!wo_scan_is_at_end(open->scan)) return;
   if (own->style == WO__STYLE_DEBUGGER) {
     add_inverted(open);
