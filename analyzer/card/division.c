@@ -116,9 +116,13 @@ static bool is_idle_unusual(const struct wo_division *division) {
   return division->need.is_known && middle(division, WO_HOLDER_IDLE) >= IDLE_SHARE * division->need.value.mid;
 }
 
-/* Whether idle memory serves the request without any help of free memory, and is no small share of the need. */
+/* Whether idle memory serves the request without any help of free memory, and is no small share of the need: what the best
+ * packing leaves taken off, or with so large a share that this may be left out. */
 static bool is_idle_large(const struct wo_division *division) {
-  return usable(division, WO_HOLDER_IDLE).lo >= division->request.value.hi && is_idle_unusual(division);
+  const struct wo_interval idle = division->parts[WO_HOLDER_IDLE].value;
+  const double request = division->request.value.hi;
+  if (idle.lo >= request && idle.lo >= IDLE_ALLOWANCE * division->need.value.hi) return true;
+  return usable(division, WO_HOLDER_IDLE).lo >= request && is_idle_unusual(division);
 }
 
 /* Whether the request would have been served if the part had been free, and what would then be left. */

@@ -141,8 +141,9 @@ static void expect_event(const struct place *place) {
   }
   scan_place(place, "", &store);
   const struct wo_event *const event = find_expected(&store, place->pattern);
-  const bool is_life = place->pattern->mark == WO_MARK_ALIVE || place->pattern->mark == WO_MARK_SAVED;
-  const bool is_alone = place->pattern->reader.len == 0 && !is_life;
+  const enum wo_mark mark = place->pattern->mark;
+  const bool needs_others = mark == WO_MARK_ALIVE || mark == WO_MARK_SAVED || mark == WO_MARK_COUNTER;
+  const bool is_alone = place->pattern->reader.len == 0 && !needs_others;
   if (event == NULL && (is_alone || !is_tested_with_rows(place))) {
     fail_msg("%.*s: sample %zu gives nothing, nor does a table test", WHERE(place));
   }
