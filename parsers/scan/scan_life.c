@@ -10,13 +10,29 @@ static bool is_answer(struct wo_view text) {
   static const char *const answers[] = {"HTTP/1.1\" 200", "HTTP/1.0\" 200", "HTTP/2\" 200", "HTTP/2.0\" 200",
                                         "HTTP/1.1\" 400", "HTTP/1.1\" 422"}; /* the last two: the client's fault */
   static const char *const probes[] = {"/health", "/metrics", "/ping", "/ready", "/live", "/stats"};
-  return WO_VIEW_ANY(text, wo_view_has, answers) && !WO_VIEW_ANY(text, wo_view_has, probes);
+  return wo_view_has(text, "HTTP/") && WO_VIEW_ANY(text, wo_view_has, answers) && !WO_VIEW_ANY(text, wo_view_has, probes);
 }
 
+static const char *const end_words[] = {"abort", "clean", "clos", "error", "exception", "exit",
+                                        "fail",  "kill",  "shut", "stop",  "terminat",  "wandb: "};
+
+/* Letters that the words begin with, and those that come second: a record of a log is read once for all of them. */
+enum { FIRST = 1, SECOND = 2 };
+static const unsigned char letters[256] = {
+    ['a'] = FIRST | SECOND, ['A'] = FIRST | SECOND, ['c'] = FIRST,          ['C'] = FIRST,          ['e'] = FIRST | SECOND,
+    ['E'] = FIRST | SECOND, ['f'] = FIRST,          ['F'] = FIRST,          ['k'] = FIRST,          ['K'] = FIRST,
+    ['s'] = FIRST,          ['S'] = FIRST,          ['t'] = FIRST | SECOND, ['T'] = FIRST | SECOND, ['w'] = FIRST,
+    ['W'] = FIRST,          ['b'] = SECOND,         ['B'] = SECOND,         ['l'] = SECOND,         ['L'] = SECOND,
+    ['r'] = SECOND,         ['R'] = SECOND,         ['x'] = SECOND,         ['X'] = SECOND,         ['i'] = SECOND,
+    ['I'] = SECOND,         ['h'] = SECOND,         ['H'] = SECOND};
+
 bool wo__scan_is_about_end(struct wo_view text) {
-  static const char *const words[] = {"shut",  "clean", "exit",  "clos", "terminat", "stop",
-                                      "abort", "fail",  "error", "kill", "wandb: ",  "exception"};
-  return WO_VIEW_ANY(text, wo_view_has_nocase, words);
+  for (size_t at = 0; at + 1 < text.len; at++) {
+    const unsigned char a = (unsigned char)text.ptr[at], b = (unsigned char)text.ptr[at + 1];
+    if (!(letters[a] & FIRST) || !(letters[b] & SECOND)) continue;
+    if (WO_VIEW_ANY(wo_view_skip(text, at), wo_view_starts_nocase, end_words)) return true;
+  }
+  return false;
 }
 
 /* What an image server that works off prompts says when it takes one; when it is done with one it may have failed at it. */
