@@ -77,6 +77,7 @@ static const struct row rows[] = {
     {80, 55, 20, 0.7, 0, 6, FORWARD, "fragmentation", LIKELY, LIKELY, "per_device_train_batch_size=1,\nmax_seq_length=32768,\n"},
     {80, 55, 20, 0.7, 0, 6, OPTIMIZER, "fragmentation", LIKELY, LIKELY, ""},
     {24, 16, 6.5, 0.5, 0, 1.5, BACKWARD, "fragmentation", LIKELY, LIKELY, "per_device_train_batch_size=4,\n"},
+    {80, 67.5, 8.8, 0.5, 0, 8, FORWARD, "fragmentation", LIKELY, LIKELY, ""},
     /* It serves the request, but is small: the usual gaps. */
     {40, 37.6, 1.12, 0.7, 0, 0.58, FORWARD, "oversized_batch", POSSIBLE, LIKELY, ""},
     {15, 13.21, 0.49, 0.8, 0, 0.45, FORWARD, "oversized_batch", POSSIBLE, LIKELY, ""},

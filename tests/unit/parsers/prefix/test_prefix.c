@@ -155,6 +155,11 @@ static void test_severities(void **state) {
     const char *line;
     enum wo_severity severity;
   } severities[] = {
+      {"{\"time\":\"2026-01-02T03:04:05Z\",\"level\":\"ERROR\",\"msg\":\"no route\"}", WO_SEVERITY_ERROR},
+      {"{\"ts\": 12, \"level\": \"info\", \"msg\": \"up\"}", WO_SEVERITY_INFO},
+      {"{\"severity\":\"WARNING\"}", WO_SEVERITY_WARNING},
+      {"{\"level\":3,\"msg\":\"ERROR\"}", WO_SEVERITY_NONE},
+      {"{\"msg\":\"level\"", WO_SEVERITY_NONE},
       {"2025-01-06 15:18:19,123 - __main__ - ERROR - boom", WO_SEVERITY_ERROR},
       {"2025-01-06 15:18:19,123 INFO boom", WO_SEVERITY_INFO},
       {"2025-01-06 15:18:19 | WARNING | fairseq.trainer | boom", WO_SEVERITY_WARNING},
