@@ -132,7 +132,8 @@ static bool is_script_again(struct wo_job *job, const struct walk *walk, const s
   if (!walk->is_alone || !death || event->kind != WO_KIND_TRACEBACK) return false;
   if (wo__is_chained(event) || wo_story_is_echo(event) || wo_story_is_echo(death)) return false;
   if (wo_view_equal(wo_event_text(death, WO_FIELD_EXCEPTION), wo_event_text(event, WO_FIELD_EXCEPTION))) return false;
-  return wo_view_equal(wo__script_of(job, death), wo__script_of(job, event));
+  const struct wo_view script = wo__script_of(job, death);
+  return !wo_view_is(script, "<stdin>") && wo_view_equal(script, wo__script_of(job, event)); /* a session reads the next line */
 }
 
 /* Whether a program refused its command line, which ends it at once. */

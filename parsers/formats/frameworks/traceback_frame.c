@@ -29,7 +29,9 @@ bool wo_traceback_read(struct wo_view text, struct wo_traceback_frame *ret_frame
 static struct wo_view name_of(struct wo_view text) {
   const size_t end = wo_view_find_char(text, '(', 0);
   const struct wo_view name = wo_view_trim(end == WO_NOT_FOUND ? text : wo_view_sub(text, 0, end));
-  return name.len > 0 ? name : WO_VIEW("?");
+  const size_t dot = wo_view_find_last(name, WO_VIEW("."), name.len);
+  const struct wo_view last = wo_view_skip(name, dot == WO_NOT_FOUND ? 0 : dot + 1); /* notebooks put the class before it */
+  return last.len > 0 ? last : WO_VIEW("?");
 }
 
 /* Whether a word can be the file of a frame: a path, a script, or a cell. */
