@@ -313,10 +313,10 @@ static bool is_explained(const struct wo_open *open) {
 static void finish_traceback(struct wo_open *open) {
   struct wo__traceback *const own = open->state;
   if (own->message_lines > 0 && own->lead[0] != '\0') set_whole_message(open, (struct wo_view){0});
+  if (own->message_lines > 0 || !is_traceback(own, open->lines) || own->is_origin || !wo_scan_is_at_end(open->scan)) return;
   /* What stands below may be its message, without the class, where no pattern knows better. */
-  const bool is_bare = own->strays <= 1 && is_raising(wo_open_message(open)) && !is_explained(open);
-  if (own->message_lines > 0 || !is_traceback(own, open->lines) || (own->strays > 0 && !is_bare) || own->is_origin) return;
-  if (!wo_scan_is_at_end(open->scan)) return;
+  const bool is_bare = own->strays == 1 && is_raising(wo_open_message(open)) && !is_explained(open);
+  if (own->strays > 0 && !is_bare) return;
   if (own->style == WO__STYLE_DEBUGGER) {
     add_inverted(open);
     return;
