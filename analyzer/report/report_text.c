@@ -109,7 +109,7 @@ static void write_no_finding(struct wo__writer *w) {
   uint64_t lines = 0;
   const size_t files = count_readable(w->report->job, &lines);
   const enum wo_outcome outcome = w->story->outcome;
-  /* Three cases: a failure that no rule knows; nothing could be read; the log shows no failure. */
+  /* Four cases: a failure that no rule knows; nothing could be read; the log just stops; it shows no failure. */
   const bool has_failed = outcome != WO_OUTCOME_SUCCESS && outcome != WO_OUTCOME_UNKNOWN;
   struct wo_text *const text = wo__writer_start(w);
   const char *tag = "ok:";
@@ -124,14 +124,17 @@ static void write_no_finding(struct wo__writer *w) {
     wo__add_counted(text, files, "file", "files");
     wo_text_add(text, ", ");
     wo__add_counted(text, lines, "line", "lines");
-    if (outcome == WO_OUTCOME_UNKNOWN) wo_text_add(text, "; %s", wo_outcome_text(outcome));
+    if (outcome == WO_OUTCOME_UNKNOWN) {
+      tag = "note:";
+      wo_text_add(text, "; %s", wo_outcome_text(outcome));
+    }
   }
   const struct wo_view tag_view = wo_view_of(tag);
   wo_page_put(&w->page, has_failed ? WO_TINT_ERROR : WO_TINT_FIX, tag_view);
   wo__indent(w, 1);
   wo_page_flow(&w->page, tag_view.len + 1, WO__INDENT, WO_TINT_STRONG, wo__writer_scratch(w));
   wo__end_line(w);
-  if (has_failed && w->where != NULL) {
+  if ((has_failed || w->story->outcome_evidence_count > 0) && w->where != NULL) {
     wo__write_location(w, w->where);
     wo__write_quote(w, w->where);
   }

@@ -28,24 +28,65 @@ static void read_steps(struct wo_job *job, const struct wo_event *failure) {
   }
 }
 
-/* A job without any failure finished, unless accounting or its last progress bar shows that it did not. */
-enum wo_outcome wo__outcome_without_failure(const struct wo_job *job) {
+/* Whether a step other than the line is in another file: how these two stand to each other in time is not known. */
+static bool has_steps_elsewhere(const struct wo_job *job, const struct wo_event *line) {
+  wo_each_event (event, &job->events) {
+    if (event->kind == WO_KIND_PROGRESS && event->span.file != line->span.file) return true;
+  }
+  return false;
+}
+
+/* The event by which the log just stops: its last step, which had further to go, or a last line that a program which goes on
+ * never leaves as the last one. NULL if there is none. */
+static const struct wo_event *find_open_end(const struct wo_job *job) {
+  const struct wo_event *step = NULL, *line = NULL;
+  wo_each_event (event, &job->events) {
+    if (event->kind == WO_KIND_PROGRESS && event->of == WO_EVENT_NONE) step = event;
+    if (event->mark == WO_MARK_LAST_LINE) line = event;
+  }
+  const double total = step ? wo_event_number(step, WO_FIELD_STEP_TOTAL, -1) : -1;
+  if (total > 0 && wo_event_number(step, WO_FIELD_STEP, 0) < total) return step;
+  return line && !has_steps_elsewhere(job, line) ? line : NULL;
+}
+
+static bool has_consequence(const struct wo_job *job) {
+  wo_each_event (event, &job->events) {
+    if (job->story.roles[event->id] == WO_ROLE_CONSEQUENCE) return true;
+  }
+  return false;
+}
+
+static bool has_success(const struct wo_job *job) {
+  wo_each_event (event, &job->events) {
+    if (event->kind == WO_KIND_SUCCESS) return true;
+  }
+  return false;
+}
+
+static uint64_t count_lines(const struct wo_job *job) {
   uint64_t lines = 0;
   for (size_t i = 0; i < job->input_count; i++) lines += job->inputs[i].lines;
-  const struct wo_event *last = NULL;
-  bool has_consequence = false;
-  wo_each_event (event, &job->events) {
-    if (event->kind == WO_KIND_SUCCESS) return WO_OUTCOME_SUCCESS;
-    if (job->story.roles[event->id] == WO_ROLE_CONSEQUENCE) has_consequence = true;
-    if (event->kind == WO_KIND_PROGRESS && event->of == WO_EVENT_NONE) last = event;
-  }
-  if (has_consequence) return WO_OUTCOME_OTHER;
+  return lines;
+}
+
+/* A job without any failure finished, unless accounting or the end of its log shows that it did not. */
+void wo__end_without_failure(struct wo_job *job) {
+  struct wo_story *const story = &job->story;
   const struct wo_view state = wo_story_final_state(job);
-  if (state.len > 0) return wo_view_is(state, "COMPLETED") ? WO_OUTCOME_SUCCESS : WO_OUTCOME_UNKNOWN;
-  if (lines == 0) return WO_OUTCOME_UNKNOWN;
-  if (!last) return WO_OUTCOME_SUCCESS;
-  const double total = wo_event_number(last, WO_FIELD_STEP_TOTAL, -1);
-  return total > 0 && wo_event_number(last, WO_FIELD_STEP, 0) < total ? WO_OUTCOME_UNKNOWN : WO_OUTCOME_SUCCESS;
+  story->outcome = WO_OUTCOME_SUCCESS;
+  if (has_success(job)) return;
+  if (has_consequence(job)) {
+    story->outcome = WO_OUTCOME_OTHER;
+  } else if (state.len > 0) {
+    if (!wo_view_is(state, "COMPLETED")) story->outcome = WO_OUTCOME_UNKNOWN;
+  } else if (count_lines(job) == 0) {
+    story->outcome = WO_OUTCOME_UNKNOWN;
+  } else {
+    const struct wo_event *const end = find_open_end(job);
+    if (!end) return;
+    story->outcome = WO_OUTCOME_UNKNOWN;
+    story->outcome_evidence[story->outcome_evidence_count++] = end->id;
+  }
 }
 
 void wo__read_progress(struct wo_job *job, const struct wo_event *failure) {

@@ -106,7 +106,7 @@ enum wo_status wo_story_tell(struct wo_job *job) {
     note_rival(job, is_open, failure);
   }
   assign_roles(job, is_open, failure);
-  if (!failure) story->outcome = wo__outcome_without_failure(job);
+  if (!failure) wo__end_without_failure(job);
   wo__read_progress(job, failure);
   wo__read_identity(job);
   return WO_OK;

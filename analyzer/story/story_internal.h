@@ -164,8 +164,8 @@ void wo__read_phase(struct wo_job *job, const struct wo_event *failure);
 /* Fills step, unit and phase of the story from the lines before the failure (NULL: no failure). */
 void wo__read_progress(struct wo_job *job, const struct wo_event *failure);
 
-/* How a job without a failure ended. */
-enum wo_outcome wo__outcome_without_failure(const struct wo_job *job);
+/* Fills the outcome of a job without a failure; its evidence is the line by which the log just stops, if there is one. */
+void wo__end_without_failure(struct wo_job *job);
 
 /* Fills the job's id, its nodes and the number of its ranks. */
 void wo__read_identity(struct wo_job *job);

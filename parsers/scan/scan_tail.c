@@ -44,6 +44,7 @@ enum sort {
   SORT_BY_LEVEL,
   SORT_ADVICE,
   SORT_COUNTER,
+  SORT_LAST_LINE,
   SORT_STOP, /* those of SORT_FAILURE that tell of an interruption */
   SORT_COUNT
 };
@@ -63,10 +64,11 @@ struct tail {
   int lines;        /* visited so far */
   int last_failure; /* the value of `lines` at the failure found last */
   int weak_at;      /* and at the weak success */
+  bool has_text;    /* lines that are not blank were visited */
   bool is_good;     /* nothing above is looked at for failures */
   bool is_at_work;  /* nor for interruptions: the program worked there, or a server ended in order */
   int texts;        /* lines of plain text, while no failure is found */
-  struct tail_line success, weak, progress, alive, counted;
+  struct tail_line success, weak, progress, alive, counted, last;
   struct wo_counter counter;               /* counted: the line with its newest numbers */
   struct tail_line failures[FAILURES_MAX]; /* the last line first */
   size_t failure_count;
@@ -80,6 +82,7 @@ static enum sort sort_of(const struct wo_pattern *pattern) {
   if (pattern->mark == WO_MARK_BY_LEVEL) return SORT_BY_LEVEL;
   if (pattern->mark == WO_MARK_ADVICE) return SORT_ADVICE;
   if (pattern->mark == WO_MARK_COUNTER) return SORT_COUNTER;
+  if (pattern->mark == WO_MARK_LAST_LINE) return SORT_LAST_LINE;
   return pattern->kind == WO_KIND_SUCCESS ? SORT_SUCCESS : SORT_FAILURE;
 }
 
@@ -193,6 +196,13 @@ static void look_for_step(struct tail *tail, struct wo_candidate *candidate) {
   if (tail->progress.pattern != WO_NOT_FOUND || !is_near) return;
   const size_t pattern = wo__candidate_progress(tail->scan, candidate, NULL);
   if (pattern != WO_NOT_FOUND) tail->progress = line_at(candidate, pattern);
+}
+
+/* The last line, if any program that goes on prints more. */
+static void look_for_last_line(struct tail *tail, struct wo_candidate *candidate) {
+  if (tail->has_text) return;
+  tail->last = line_at(candidate, match(tail, SORT_LAST_LINE, candidate));
+  tail->has_text = wo_view_trim(candidate->raw).len > 0;
 }
 
 /* Follows numbers out of a total. */
@@ -454,6 +464,7 @@ static void walk_back(struct tail *tail) {
     struct wo_candidate candidate = wo__candidate_at(tail->scan, raw, walk.number, offset);
     if (is_explained && tail->lines >= SUCCESS_LINES) return;
     tail->lines++;
+    look_for_last_line(tail, &candidate);
     look_for_success(tail, &candidate);
     look_for_step(tail, &candidate);
     look_for_counter(tail, &candidate);
@@ -464,7 +475,8 @@ static void walk_back(struct tail *tail) {
 
 void wo__scan_tail(struct wo_scan *scan) {
   const struct tail_line none = {.pattern = WO_NOT_FOUND};
-  struct tail tail = {.scan = scan, .success = none, .weak = none, .progress = none, .alive = none, .counted = none};
+  struct tail tail = {
+      .scan = scan, .success = none, .weak = none, .progress = none, .alive = none, .counted = none, .last = none};
   sort_patterns(&tail);
   walk_back(&tail);
   tail.lines += NEAR_LINES + 1;
@@ -476,5 +488,6 @@ void wo__scan_tail(struct wo_scan *scan) {
   } else {
     const struct wo_event *const progress = add(scan, &tail.progress, WO_EVENT_NONE);
     if (!progress || !wo_event_field(progress, WO_FIELD_STEP_TOTAL)) add_counter(&tail);
+    add(scan, &tail.last, WO_EVENT_NONE);
   }
 }

@@ -110,7 +110,11 @@ static void test_nothing_wrong(void **state) {
   sample.job.input_count = 1;
   sample.inputs[0].lines = 1;
   sample.job.story.outcome = WO_OUTCOME_UNKNOWN;
-  assert_parts(&sample, plain, (const char *const[]){"ok: no failure found in 1 file, 1 line; the log does not show", NULL});
+  assert_parts(&sample, plain, (const char *const[]){"note: no failure found in 1 file, 1 line; the log does not show", NULL});
+  assert_lacks(&sample, plain, "  --> ");
+  sample.job.events.count = 1;
+  sample.job.story.outcome_evidence[sample.job.story.outcome_evidence_count++] = sample.job.events.items[0].id;
+  assert_parts(&sample, plain, (const char *const[]){"  --> ", NULL});
 }
 
 static void test_nothing_readable(void **state) {
