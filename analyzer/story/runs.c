@@ -162,7 +162,8 @@ static bool begins_run(struct wo_job *job, const struct walk *walk, const struct
   if (walk->end_line == 0 || event->span.line <= walk->end_line) return false;
   if (is_again) return true;
   if (walk->is_starting) return is_sign_of_life(event);
-  return has_steps_again(walk, event) || has_model_again(walk, event) || is_script_again(job, walk, event) || is_refused_again(walk, event);
+  return has_steps_again(walk, event) || has_model_again(walk, event) || is_script_again(job, walk, event) ||
+         is_refused_again(walk, event);
 }
 
 static void start_run(struct walk *walk, uint64_t line) {

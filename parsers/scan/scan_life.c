@@ -16,7 +16,8 @@ static bool is_answer(struct wo_view text) {
 static const char *const end_words[] = {"abort", "clean", "clos", "error", "exception", "exit",
                                         "fail",  "kill",  "shut", "stop",  "terminat",  "wandb: "};
 
-/* Letters that the words begin with, and those that come second: a record of a log is read once for all of them. */
+/* Letters that the words begin with, and those that come second: a record of a log is read once for all of them. A new word needs
+ * its letters here, and a line in test_scan_life.c. */
 enum { FIRST = 1, SECOND = 2 };
 static const unsigned char letters[256] = {
     ['a'] = FIRST | SECOND, ['A'] = FIRST | SECOND, ['c'] = FIRST,          ['C'] = FIRST,          ['e'] = FIRST | SECOND,
