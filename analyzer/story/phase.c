@@ -25,8 +25,14 @@ static enum wo_reach reach_of(const struct wo_phase_hint *hint) {
   return hint->reach == WO_REACH_NONE ? WO_REACH_PASS : hint->reach;
 }
 
+/* What a program predicts inside of its evaluation is for that. */
+static bool is_for_evaluation(const struct found *found, const struct found *sign) {
+  return sign->reach == WO_REACH_PASS && found->reach == WO_REACH_PASS && wo_view_is(found->phase, "eval") &&
+         wo_view_is(sign->phase, "generate");
+}
+
 static void take(struct found *found, struct found sign) {
-  if (sign.phase.len > 0 && sign.reach >= found->reach) *found = sign;
+  if (sign.phase.len > 0 && sign.reach >= found->reach && !is_for_evaluation(found, &sign)) *found = sign;
 }
 
 static bool is_any(struct wo_view text, const struct wo_view *names, size_t count) {
@@ -46,7 +52,7 @@ enum { PAIRS = 256 };
 
 /* "path|function|code"; packages begin with "~/". */
 struct frame {
-  struct wo_view text, function;
+  struct wo_view text, function, code;
   bool is_user, is_innermost, is_in_work;
   bool has_pair[PAIRS];
 };
@@ -55,6 +61,7 @@ static struct frame frame_of(struct wo_view text) {
   struct wo_view rest = text;
   (void)wo_view_cut(&rest, '|');
   struct frame frame = {.text = text, .function = wo_view_cut(&rest, '|'), .is_user = !wo_view_starts(text, "~/")};
+  frame.code = rest;
   wo_pairs_add(frame.has_pair, PAIRS, text);
   return frame;
 }
@@ -70,9 +77,10 @@ static bool frame_has(const struct frame *frame, const struct wo_view *needles, 
 /* The name counts if the user wrote it: libraries call other things "test". */
 static bool is_named(const struct wo_phase_hint *hint, const struct frame *frame) {
   if (!frame->is_user || hint->word_count == 0) return false;
-  if (hint->with_word_count > 0 && !wo_view_has_word(frame->function, hint->with_words, hint->with_word_count)) return false;
-  return wo_view_has_word(frame->function, hint->words, hint->word_count) &&
-         !wo_view_has_word(frame->function, hint->not_words, hint->not_word_count);
+  const struct wo_view name = hint->is_of_code ? frame->code : frame->function;
+  if (hint->with_word_count > 0 && !wo_view_has_word(name, hint->with_words, hint->with_word_count)) return false;
+  return wo_view_has_word(name, hint->words, hint->word_count) &&
+         !wo_view_has_word(name, hint->not_words, hint->not_word_count);
 }
 
 static bool shows(const struct wo_phase_hint *hint, const struct frame *frame) {

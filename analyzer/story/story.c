@@ -93,6 +93,7 @@ enum wo_status wo_story_tell(struct wo_job *job) {
   wo__set_prose_aside(job);
   wo__set_explained_aside(job);
   wo__set_wordless_aside(job);
+  wo__lift_what_was_passed_on(job);
   wo__set_caught_chains_aside(job);
   if (wo__sort_files(job) != WO_OK || wo__file_hosts_find(job) != WO_OK) return WO_E_NOMEM;
   if (wo_timeline_make(job, &story->timeline) != WO_OK || wo__runs_find(job) != WO_OK) return WO_E_NOMEM;

@@ -117,6 +117,9 @@ enum wo_outcome wo__killed_outcome(const struct wo_job *job, const struct wo_eve
 /* Ignores (is_quoted) the events of prose if another input reports a failure itself. */
 void wo__set_prose_aside(struct wo_job *job);
 
+/* Takes the level away from failures that stand beside a traceback without one: a logger passed on the output of a program. */
+void wo__lift_what_was_passed_on(struct wo_job *job);
+
 /* Ignores (is_quoted) the tracebacks of a chain whose last exception is ignored, and marks those of a chain whose last one a
  * server caught (is_caught). */
 void wo__set_caught_chains_aside(struct wo_job *job);

@@ -19,6 +19,10 @@
  * shorter. */
 #define LINES_AFTER_PRINT 30
 
+/* Lines below a warning of memory that ran out, at least, by which the program shows that it went on: the warning's own end, and
+ * the code that Python prints with it. */
+#define LINES_AFTER_WARNING 4
+
 /* Exceptions below a failure that are looked at: the death of its process, and what was survived, come soon. */
 #define LATER_MAX 64
 
@@ -351,6 +355,27 @@ static bool has_served_on(const struct marks *marks, const struct wo_job *job, c
   return is_logged || next_line(marks, job, failure, SERVED, ANY_RANK) > 0;
 }
 
+/* Whether the program only warned of it: it had caught the failure, and had another way. */
+static bool is_warned_of(const struct wo_event *failure) {
+  if (failure->severity == WO_SEVERITY_WARNING) return failure->kind == WO_KIND_CUDA_OOM;
+  const size_t warning = wo_view_find(failure->text, WO_VIEW("Warning: "), 0);
+  return warning != WO_NOT_FOUND && warning < wo_view_find(failure->text, WO_VIEW("out of memory"), 0);
+}
+
+/* Whether the program went on after such a warning: it wrote more, and nothing below is worse than another one. */
+static bool has_only_warned(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+  static const enum aspect ends[] = {ENDED_BADLY, ENDED_UNNAMED, LEFT_BEHIND, FAILED_OTHERWISE};
+  if (!is_warned_of(failure) || job->inputs[failure->span.file].lines <= failure->span.line + LINES_AFTER_WARNING) return false;
+  for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+    if (next_line(marks, job, failure, ends[i], ANY_RANK) > 0) return false;
+  }
+  const struct later later = marks_below(marks, job, failure, RAN_OUT, ANY_RANK);
+  for (size_t at = later.first; at < later.end; at++) {
+    if (!is_warned_of(&job->events.items[marks->items[at].event])) return false;
+  }
+  return true;
+}
+
 /* A message of recovery decides if the program lived on. Without one the job must have gone on: to a good end without a bad one,
  * to further steps, or to an exception that has nothing to do with memory and shows that the program was still running its own
  * code. */
@@ -360,7 +385,7 @@ static bool is_survived(const struct marks *marks, struct wo_job *job, const str
     return !has_died_recovering(marks, job, failure, recovery);
   const bool has_bad_end = next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) > 0;
   if (wo__is_caught(job, failure) && is_request_over(marks, job, failure)) return true;
-  if (has_stepped_on(marks, job, failure)) return true;
+  if (has_stepped_on(marks, job, failure) || has_only_warned(marks, job, failure)) return true;
   if (wo__is_uncaught(job, failure)) return is_process_alive(marks, job, failure);
   if (!has_bad_end && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0) return true;
   if (!has_bad_end && has_worked_on(marks, job, failure)) return true;
@@ -423,7 +448,7 @@ static bool has_open_failure_below(const struct marks *marks, const struct wo_jo
 static bool has_written_on(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   static const enum aspect ends[] = {ENDED_BADLY, ENDED_UNNAMED, LEFT_BEHIND, RAN_OUT};
   const uint64_t line = wo__printed_line(job, failure);
-  if (line == 0 || failure->rank != WO_RANK_UNKNOWN) return false;
+  if (line == 0 || is_cut(failure) || failure->rank != WO_RANK_UNKNOWN) return false;
   struct wo_event last = *failure;
   last.span.line = line;
   for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
@@ -503,6 +528,14 @@ static bool is_error_survived(const struct marks *marks, struct wo_job *job, con
   return has_worked_on(marks, job, failure) || has_served_on(marks, job, failure);
 }
 
+/* Whether the card or its driver was found faulty, and the program did its work on it all the same. Other processes, if there are
+ * any, missed nobody. */
+static bool has_worked_with_it(const struct marks *marks, const struct wo_job *job, const struct wo_event *fault) {
+  if (fault->kind != WO_KIND_HARDWARE || fault->rank != WO_RANK_UNKNOWN) return false;
+  if (next_line(marks, job, fault, LEFT_BEHIND, ANY_RANK) > 0 || follows(marks, job, fault, FAILED_OTHERWISE)) return false;
+  return next_line(marks, job, fault, SUCCEEDED, ANY_RANK) > 0;
+}
+
 /* Whether the shell that reports a kill went on with the next of a series of runs: the lines below are those above, and nobody
  * tells of a bad end after them. */
 static bool is_kill_survived(const struct marks *marks, const struct wo_job *job, const struct wo_event *kill) {
@@ -533,6 +566,26 @@ static void set_suspicions_aside(struct wo_job *job, const struct wo_event *surv
   }
 }
 
+/* Whether a consequence is an exception that a handler printed, and the program went on. Launchers, which are modules of packages
+ * that were started as scripts, print what ended their processes. */
+static bool is_consequence_survived(const struct marks *marks, struct wo_job *job, const struct wo_event *event) {
+  const wo_event_id own = event->kind == WO_KIND_TRACEBACK ? event->id : wo_story_traceback_of(job, event);
+  const struct wo_event *const traceback = wo_event_get(&job->events, own);
+  return traceback && !wo__is_in_import(traceback) && has_written_on(marks, job, traceback);
+}
+
+/* The same for what else was read in the exception's line. */
+static void close_consequences_beside(struct wo_job *job, const struct wo_event *survived, bool *is_open) {
+  const size_t at = (size_t)survived->id;
+  for (size_t i = at > BESIDE_EVENTS ? at - BESIDE_EVENTS : 0; i < job->events.count && i <= at + BESIDE_EVENTS; i++) {
+    const struct wo_event *const event = &job->events.items[i];
+    if (event->span.file != survived->span.file || event->span.line != survived->span.line) continue;
+    if (!wo__is_consequence(event)) continue;
+    job->story.roles[i] = WO_ROLE_SURVIVED;
+    is_open[i] = false;
+  }
+}
+
 enum wo_status wo__survivors_find(struct wo_job *job, bool *is_open) {
   struct marks marks = {0};
   if (make_marks(job, &marks) != WO_OK) return WO_E_NOMEM;
@@ -542,11 +595,12 @@ enum wo_status wo__survivors_find(struct wo_job *job, bool *is_open) {
     if (!is_open[event->id]) continue;
     if (wo__is_consequence(event)) {
       is_open[event->id] = !is_end_good(&marks, job, event);
+      if (is_consequence_survived(&marks, job, event)) close_consequences_beside(job, event, is_open);
     } else if (wo_story_is_memory(event) && is_survived(&marks, job, event)) {
       job->story.roles[event->id] = WO_ROLE_RECOVERED;
       is_open[event->id] = false;
       set_suspicions_aside(job, event);
-    } else if ((class == WO_CLASS_PROGRAM && is_error_survived(&marks, job, event)) ||
+    } else if ((class == WO_CLASS_PROGRAM && is_error_survived(&marks, job, event)) || has_worked_with_it(&marks, job, event) ||
                (event->kind == WO_KIND_KILLED && is_kill_survived(&marks, job, event))) {
       job->story.roles[event->id] = WO_ROLE_SURVIVED;
       is_open[event->id] = false;

@@ -54,6 +54,21 @@ void wo__set_caught_chains_aside(struct wo_job *job) {
   }
 }
 
+/* Events of one line are this near in the store. */
+#define BESIDE_EVENTS 4
+
+void wo__lift_what_was_passed_on(struct wo_job *job) {
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *const traceback = &job->events.items[i];
+    if (traceback->kind != WO_KIND_TRACEBACK || traceback->severity != WO_SEVERITY_NONE) continue;
+    for (size_t k = i > BESIDE_EVENTS ? i - BESIDE_EVENTS : 0; k < job->events.count && k <= i + BESIDE_EVENTS; k++) {
+      struct wo_event *const other = &job->events.items[k];
+      const bool is_beside = other->span.file == traceback->span.file && other->span.line == traceback->span.line;
+      if (is_beside && wo_severity_is_below(other->severity, WO_SEVERITY_WARNING)) other->severity = WO_SEVERITY_NONE;
+    }
+  }
+}
+
 /* ---- Caught or not ---- */
 
 /* The outermost frame of "…;path|function|code", if the list is whole: a very long one has lost its first frames. */

@@ -421,12 +421,18 @@ static bool is_stop_at(const struct tail *tail, size_t at) {
   return wo_pattern_at(tail->scan->set, tail->failures[at].pattern)->mark == WO_MARK_STOPPED;
 }
 
-/* The deciding line: the first of the weightiest, because what comes later follows from it, or a signal above it. It is told
+static bool is_weak_at(const struct tail *tail, size_t at) {
+  return wo_pattern_at(tail->scan->set, tail->failures[at].pattern)->mark == WO_MARK_WEAK_FAILURE;
+}
+
+/* The deciding line: the first of the weightiest, because what comes later follows from it (but of a word like "could not" no
+ * signal follows), or a signal above it. It is told
  * first, and those below it as part of it, but for exits, which stand for themselves; and so is the step that the program had
  * reached. */
 static void add_failures(struct tail *tail) {
   size_t deciding = 0;
   for (size_t i = 1; i < tail->failure_count; i++) {
+    if (is_weak_at(tail, i) && is_stop_at(tail, deciding)) continue;
     if (weight_of(tail, i) >= weight_of(tail, deciding)) deciding = i;
   }
   for (size_t i = deciding + 1; i < tail->failure_count; i++) {

@@ -204,8 +204,8 @@ static struct context read_context(struct wo_view line) {
   static const char *const card[] = {"GPU", "gpu", "Gpu", "cuda", "CUDA", "VRAM", "vram", "HBM", "memory ("};
   static const char *const training[] = {"loss",   "Loss", "lr",   "LR",  "grad", "eta", "tok/s", "tps",
                                          "tokens", "it/s", "s/it", "mfu", "acc",  "ppl", "reward"};
-  /* mmcv and mmengine (whole MiB), DeiT's logger and what copies it (MiB), torchtune (GiB), fairseq (GiB). */
-  static const char *const mib[] = {"data_time:", "max mem:", "max_mem:"};
+  /* mmcv and mmengine (whole MiB), DeiT's logger and what copies it (MiB), I-JEPA (MiB), torchtune (GiB), fairseq (GiB). */
+  static const char *const mib[] = {"data_time:", "max mem:", "max_mem:", "[mem:"};
   static const char *const gib[] = {"tokens_per_second_per_gpu", "gb_free"};
   return (struct context){
       .unit = unit_of_line(line),
@@ -272,7 +272,7 @@ static bool is_of_card(const struct name *name, const struct context *context) {
 
 /* mmcv and mmengine print the highest since the last print, or since the start, as "memory". */
 static bool is_mmcv(const struct name *name, const struct context *context) {
-  return context->known_unit > 0 && name->count > 0 && ends_with(name, "memory");
+  return context->known_unit > 0 && name->count > 0 && (ends_with(name, "memory") || ends_with(name, "mem"));
 }
 
 /* Whether something else than a unit of size is right after a number: "12%", "12 GB/s", "12x". */
@@ -317,7 +317,8 @@ static enum step_rank step_rank_of(const struct around *around, bool is_behind_b
   if (name->count > 0 && wo_view_starts(after, " iterations)") && ends_with(name, "after")) return STEP_STEP;
   if (is_behind_bar && wo_view_starts(after, "/")) return STEP_BAR;
   const bool is_bracket = wo_view_ends(before, "[") && wo_view_find_char(before, ']', 0) != WO_NOT_FOUND;
-  if (is_bracket && wo_view_is(wo_view_trim(after), "/")) return STEP_BRACKET;
+  const bool is_in_epoch = wo_view_is(wo_view_trim(before), ","); /* "[3,   150/ 2400]" */
+  if ((is_bracket || is_in_epoch) && wo_view_is(wo_view_trim(after), "/")) return STEP_BRACKET;
   if (name->count == 0 || HAS_ANY(name, others)) return STEP_NONE;
   const struct wo_view last = name->words[name->count - 1];
   if (WO_VIEW_ANY(last, wo_view_is, steps)) return STEP_STEP;

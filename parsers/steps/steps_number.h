@@ -88,8 +88,18 @@ static inline size_t wo__steps_skip_exponent(struct wo_view line, size_t at) {
   return end;
 }
 
-/* Reads the number at `at`, which must be a digit, and returns its end. Figures of memory and steps have no exponent: a number
- * with one is passed over. */
+/* The power of ten that the exponent in [at, end) stands for: "e+04". 0 for one that is negative or out of reason. */
+static inline double wo__steps_exponent(struct wo_view line, size_t at, size_t end) {
+  size_t from = at + 1;
+  if (line.ptr[from] == '+') from++;
+  if (line.ptr[from] == '-' || end - from > 2) return 0;
+  size_t exponent = 0;
+  for (size_t i = from; i < end; i++) exponent = exponent * 10 + (size_t)(line.ptr[i] - '0');
+  return exponent <= WO_STEPS_DIGITS_MAX ? wo__steps_powers[exponent] : 0;
+}
+
+/* Reads the number at `at`, which must be a digit, and returns its end. Figures of memory and steps have no negative exponent: a
+ * number with one is passed over. */
 static inline size_t wo__steps_read_number(struct wo_view line, size_t at, struct wo__steps_number *ret) {
   uint64_t mantissa = 0;
   size_t end = wo__steps_take_digits(line, at, &mantissa);
@@ -102,10 +112,11 @@ static inline size_t wo__steps_read_number(struct wo_view line, size_t at, struc
     digits += decimals;
   }
   const size_t behind = wo__steps_skip_exponent(line, end);
-  ret->is_integer = decimals == 0;
-  ret->is_exact = digits <= WO_STEPS_DIGITS_MAX && behind == end;
-  ret->value = ret->is_exact ? (double)mantissa / wo__steps_powers[decimals] : 0;
-  ret->half = ret->is_exact && decimals > 0 ? 0.5 / wo__steps_powers[decimals] : 0;
+  const double power = behind == end ? 1 : wo__steps_exponent(line, end, behind);
+  ret->is_integer = decimals == 0 && behind == end;
+  ret->is_exact = digits <= WO_STEPS_DIGITS_MAX && power > 0;
+  ret->value = ret->is_exact ? (double)mantissa / wo__steps_powers[decimals] * power : 0;
+  ret->half = ret->is_exact && decimals > 0 ? 0.5 / wo__steps_powers[decimals] * power : 0;
   return behind;
 }
 

@@ -165,6 +165,7 @@ struct wo_phase_hint {
   struct wo_view fact;  /* not empty: no phase, but the fact that the frames show ("oom.is_attention") */
   bool is_innermost;    /* only the innermost frames count */
   bool is_of_memory;    /* counts only for failures of memory */
+  bool is_of_code;      /* its words are those of the code in the frame, not of the function's name */
   bool is_before_work;  /* counts only where no frame outside of it computes: a model is made, not an output of it */
   enum wo_reach reach;
   const struct wo_view *any_of; /* substrings of "path|function|code" */

@@ -68,6 +68,7 @@ static const struct wo_member phase_members[] = {
     {.key = "fact", .read = read_hint_fact, WO_AT(wo_phase_hint, fact)},
     {.key = "innermost", .read = wo__load_bool, WO_AT(wo_phase_hint, is_innermost)},
     {.key = "of_memory", .read = wo__load_bool, WO_AT(wo_phase_hint, is_of_memory)},
+    {.key = "of_code", .read = wo__load_bool, WO_AT(wo_phase_hint, is_of_code)},
     {.key = "before_work", .read = wo__load_bool, WO_AT(wo_phase_hint, is_before_work)},
     {.key = "reach", .read = wo__load_word, WO_AT(wo_phase_hint, reach), .how = &reaches},
     {.key = "any_of", .read = wo__load_exacts, WO_ARRAY_AT(wo_phase_hint, any_of, any_of_count)},

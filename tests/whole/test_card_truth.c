@@ -378,7 +378,8 @@ static const struct {
 } told[] = {
     /* idle memory that every pool keeps: the batch, while nothing shows that its like fitted */
     {"  0%|          | 2/5120 [00:09<6:24:11,  4.50s/it]\n" IN_FORWARD USUAL_IDLE, "oversized_batch", LIKELY},
-    {IN_FORWARD USUAL_IDLE, "fragmentation", POSSIBLE},
+    {IN_FORWARD USUAL_IDLE, "oversized_batch", POSSIBLE},
+    {USUAL_IDLE, "fragmentation", POSSIBLE},
     {"Epoch 7: loss 0.231\n" IN_FORWARD USUAL_IDLE, "fragmentation", POSSIBLE},
     /* thousands of steps with the same batch went well */
     {" 40%|####      | 16200/40000 [3:50:05<5:30:27,  1.21it/s]\n" IN_FORWARD REFUSED(

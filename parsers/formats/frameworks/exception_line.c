@@ -16,6 +16,8 @@ size_t wo_exception_class(struct wo_view text) {
                                       "Warning", "Failure",   "OutOf", "Died",      "Timeout"};
   const struct wo_view name = wo_view_sub(text, last, at);
   if (WO_VIEW_ANY(name, wo_view_has, parts)) return at;
+  static const char *const small[] = {"error", "timeout"}; /* struct.error, cv2.error, socket.timeout */
+  if (last > 0 && WO_VIEW_ANY(name, wo_view_is, small)) return at;
   /* Some libraries name exceptions freely: a dotted name with a capital at the end of the dots. */
   return last > 0 && name.ptr[0] >= 'A' && name.ptr[0] <= 'Z' ? at : 0;
 }

@@ -20,6 +20,9 @@ struct torch {
 /* Lines that one message may take. The widest seen, at 40 columns, takes 14. */
 #define MESSAGE_LINES 16
 
+/* The largest batch that a program may name. */
+#define BATCH_MAX 10000000
+
 /* Bytes before the first words of a message that are kept with it: the exception's name, a worker's label. A progress bar of
  * megabytes that the message is glued to is not. */
 #define LEAD_BYTES ((size_t)256)
@@ -249,6 +252,22 @@ static bool is_evidence(struct wo_view message, size_t start, struct wo_view tex
   return wo_view_ends(before, "Error: ") || wo_view_ends(before, "Error(\"") || wo_view_ends(before, "Error('");
 }
 
+/* The batch that a program names where it says that memory ran out, in its own words above the message: "OOM at batch size 64",
+ * "OUT OF MEMORY  batch=256". 0 without one. The number of a batch is none of its size. */
+static uint64_t named_batch(struct wo_view words) {
+  static const char *const names[] = {"batch=", "batch_size=", "batch size=", "batch size ", "batch size: ", "batch_size: ", "batch_size "};
+  if (!wo_view_has_nocase(words, "oom") && !wo_view_has_nocase(words, "out of memory")) return 0;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    const struct wo_view name = wo_view_of(names[i]);
+    const size_t at = wo_view_find(words, name, 0);
+    if (at == WO_NOT_FOUND) continue;
+    struct wo_view rest = wo_view_skip(words, at + name.len);
+    uint64_t batch = 0;
+    if (wo_number_u64(&rest, BATCH_MAX, &batch) == WO_OK) return batch;
+  }
+  return 0;
+}
+
 /* The collected text holds one or more messages: makes one event for each. */
 static void finish_torch(struct wo_open *open) {
   struct torch *const own = open->state;
@@ -274,6 +293,8 @@ static void finish_torch(struct wo_open *open) {
           wo_scan_add_event(open->scan, &line, open->pattern, kind, own->start, message.len < room ? message.len : room);
       if (!event) return;
       read_message(message, open->store, event);
+      const uint64_t batch = named_batch(wo_view_of(own->before));
+      if (batch > 0) wo_event_set_exact(open->store, event, WO_FIELD_BATCH, (double)batch);
       if (own->raw_gpu > 0 && !wo_event_field(event, WO_FIELD_GPU))
         wo_event_set_exact(open->store, event, WO_FIELD_GPU, own->raw_gpu - 1);
     }

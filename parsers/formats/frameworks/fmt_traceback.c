@@ -157,6 +157,14 @@ static enum wo_more begin_traceback(struct wo_open *open, const struct wo_match 
   return WO_MORE_YES;
 }
 
+/* Whether the traceback was written by another program, whose output a logger passes on line by line and calls information: its
+ * level is that of the output. A record of the logger's own would have one prefix for all of its lines. */
+static bool is_passed_on(const struct wo_open *open) {
+  const enum wo_severity severity = open->first.prefix.severity;
+  const struct wo__traceback *const own = open->state;
+  return wo_severity_is_below(severity, WO_SEVERITY_WARNING) && own->frames > 0 && open->line->prefix.severity == severity;
+}
+
 /* The event is at the exception's line, where other patterns find the memory failure that it reports; that line connects the
  * two. A message may begin below it. */
 static enum wo_more add_traceback(struct wo_open *open, size_t class_len) {
@@ -165,7 +173,8 @@ static enum wo_more add_traceback(struct wo_open *open, size_t class_len) {
   const struct wo_view message = wo_view_trim(wo_view_skip(text, class_len > 0 ? class_len + 1 : 0));
   struct wo_event *const event = wo_open_add(open, WO_KIND_TRACEBACK, open->line->text);
   if (!event) return WO_MORE_NO;
-  if (own->is_contained || wo_severity_is_below(open->first.prefix.severity, WO_SEVERITY_ERROR)) event->is_quoted = true;
+  if (is_passed_on(open)) event->severity = WO_SEVERITY_NONE;
+  if (own->is_contained || wo_severity_is_below(event->severity, WO_SEVERITY_ERROR)) event->is_quoted = true;
   own->is_recorded = is_of_record(open, wo_view_sub(text, 0, class_len), message);
   if (class_len > 0) wo_event_set_text(open->store, event, WO_FIELD_EXCEPTION, wo_view_sub(text, 0, class_len));
   wo__traceback_add_fields(open, event);
@@ -274,7 +283,7 @@ static enum wo_more feed_traceback(struct wo_open *open) {
     const size_t class_len = wo__traceback_indent(text) == 0 ? wo_exception_class(text) : 0;
     if (own->frames > 0 && class_len > 0) (void)add_traceback(open, class_len);
     /* A header without an exception before it: another traceback starts, this one was cut. */
-    return own->frames > 0 ? WO_MORE_NO_UNREAD : WO_MORE_YES;
+    return own->frames > 0 || wo__traceback_is_joined(text) ? WO_MORE_NO_UNREAD : WO_MORE_YES;
   }
   if (text.len > 0 && take_numbered_code(open, text)) return WO_MORE_YES;
   if (take_wrapped(open, text) || wo__traceback_take_rest_of_name(open, text)) return WO_MORE_YES;

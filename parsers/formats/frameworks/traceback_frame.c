@@ -10,12 +10,24 @@ static bool read_line(struct wo_view *in, uint64_t *ret_line) {
   return wo_number_u64(in, LINE_MAX_NUMBER, ret_line) == WO_OK;
 }
 
+/* The quotes around a path: as Python prints them, escaped in a string, and as forums show them. */
+static const struct quotes {
+  const char *open, *close;
+} all_quotes[] = {{"File \"", "\", line "}, {"File \\\"", "\\\", line "}, {"File \xe2\x80\x9c", "\xe2\x80\x9d, line "}};
+
+static const struct quotes *quotes_of(struct wo_view in) {
+  for (size_t i = 0; i < sizeof all_quotes / sizeof all_quotes[0]; i++) {
+    if (wo_view_starts(in, all_quotes[i].open)) return &all_quotes[i];
+  }
+  return NULL;
+}
+
 bool wo_traceback_read(struct wo_view text, struct wo_traceback_frame *ret_frame) {
   struct wo_view in = wo_view_trim(text);
-  const bool is_escaped = wo_view_starts(in, "File \\\"");
-  if (!is_escaped && !wo_view_starts(in, "File \"")) return false;
-  const struct wo_view end = is_escaped ? WO_VIEW("\\\", line ") : WO_VIEW("\", line ");
-  in = wo_view_skip(in, is_escaped ? 7 : 6);
+  const struct quotes *const quotes = quotes_of(in);
+  if (!quotes) return false;
+  const struct wo_view end = wo_view_of(quotes->close);
+  in = wo_view_skip(in, wo_view_of(quotes->open).len);
   const size_t quote = wo_view_find(in, end, 0);
   if (quote == WO_NOT_FOUND) return false;
   ret_frame->file = wo_view_sub(in, 0, quote);
@@ -56,7 +68,7 @@ static bool read_numbered(struct wo_view in, const char *between, struct wo_trac
   return true;
 }
 
-/* `Cell In[3], line 4`, `Input In [3], in <cell line: 4>()`. */
+/* `Cell In[3], line 4`, `Cell In[3], line 4, in fit(model)`, `Input In [3], in <cell line: 4>()`. */
 static bool read_cell(struct wo_view in, struct wo_traceback_frame *ret_frame) {
   const bool is_input = wo_view_starts(in, "Input In");
   if (!is_input && !wo_view_starts(in, "Cell In")) return false;
@@ -68,6 +80,7 @@ static bool read_cell(struct wo_view in, struct wo_traceback_frame *ret_frame) {
     in = wo_view_skip(in, 7);
     (void)read_line(&in, &ret_frame->line);
   }
+  if (wo_view_starts(in, ", in ") && !wo_view_starts(in, ", in <")) ret_frame->function = name_of(wo_view_skip(in, 5));
   return true;
 }
 

@@ -1,4 +1,6 @@
 /* Tracebacks on one line. */
+#include <string.h>
+
 #include "parsers/formats/frameworks/exception_line.h"
 #include "parsers/formats/frameworks/traceback.h"
 
@@ -25,6 +27,13 @@ static struct wo_view next_part(struct wo_view *rest) {
   return wo_view_trim(part);
 }
 
+/* The text of a part without the marks of a list of strings, as Python shows it: `', 'KeyError: 3`. */
+static struct wo_view without_marks(struct wo_view part) {
+  size_t at = 0;
+  while (at < part.len && memchr("',\"[ ", part.ptr[at], 5) != NULL) at++;
+  return wo_view_skip(part, at);
+}
+
 /* The frame that begins somewhere in the part: behind the words of a logger, or behind the header. */
 static bool read_joined(struct wo_view part, struct wo_traceback_frame *ret_frame) {
   const size_t at = frame_at(part);
@@ -36,7 +45,7 @@ enum wo_more wo__traceback_begin_joined(struct wo_open *open) {
   struct wo__traceback *const own = open->state;
   struct wo_view rest = open->line->text;
   while (rest.len > 0) {
-    const struct wo_view part = next_part(&rest);
+    const struct wo_view part = without_marks(next_part(&rest));
     struct wo_traceback_frame frame;
     const size_t class_len = own->frames > 0 ? wo_exception_class(part) : 0;
     if (read_joined(part, &frame)) {
