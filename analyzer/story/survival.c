@@ -123,7 +123,7 @@ static bool is_of_work(const struct wo_event *success) {
   static const char *const words[] = {"train",      "evaluat", "infer",   "generat", "tun",    "epoch",  "model",
                                       "checkpoint", "saved",   "wrote",   "writt",   "export", "result", "accura",
                                       "loss",       "score",   "metric",  "runtime", "sample", "100%",   "sweep",
-                                      "processed",  "processing", "f1",    "correct", "analysis"};
+                                      "processed",  "processing", "f1",    "correct", "analysis", "NbConvert"};
   return success->mark != WO_MARK_SERVED && WO_VIEW_ANY(success->match, wo_view_has_nocase, words);
 }
 
