@@ -15,6 +15,11 @@ static bool is_wrong_address(const struct wo_event *event) {
   return event->kind == WO_KIND_TASK_EXIT && (signal == WO_SIGNAL_SEGV || signal == WO_SIGNAL_BUS);
 }
 
+/* Whether NCCL could not do its work, for a reason that PyTorch passes on in its exception. */
+static bool is_of_nccl(const struct wo_event *event) {
+  return event->kind == WO_KIND_TRACEBACK && wo_view_starts(wo_event_text(event, WO_FIELD_MESSAGE), "NCCL error in: ");
+}
+
 enum wo_outcome wo__outcome_of(const struct wo_event *event) {
   if (wo__is_consequence(event)) return wo__outcome_of_consequence(event);
   static const enum wo_outcome of_kinds[WO_KIND_COUNT_] = {
@@ -29,6 +34,7 @@ enum wo_outcome wo__outcome_of(const struct wo_event *event) {
                                                                    [WO_CLASS_EXIT] = WO_OUTCOME_OTHER};
   if (wo__is_interrupt(event) || event->mark == WO_MARK_STOPPED) return WO_OUTCOME_CANCELLED;
   if (is_wrong_address(event)) return WO_OUTCOME_SEGFAULT;
+  if (is_of_nccl(event)) return WO_OUTCOME_NCCL;
   const enum wo_outcome of_kind = of_kinds[event->kind];
   return of_kind != WO_OUTCOME_UNKNOWN ? of_kind : of_classes[wo_kind_class(event->kind)];
 }

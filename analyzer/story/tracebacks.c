@@ -96,11 +96,12 @@ bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event) {
          WO_VIEW_ANY(outermost(last), wo_view_has, starts);
 }
 
-/* Modules of packages are no scripts, but for those that start workers: the frame of whoever imported them would stand above, had
- * nobody caught the exception. */
+/* Modules of packages are no scripts, but for those that start workers and the commands that packages install: the frame of whoever
+ * imported them would stand above, had nobody caught the exception. */
 bool wo__is_in_import(const struct wo_event *traceback) {
+  static const char *const scripts[] = {"worker.py|", "__main__.py|", "/bin/", "/Scripts/", "|sys.exit("};
   const struct wo_view frame = outermost(traceback);
-  const bool is_script = wo_view_has(frame, "worker.py|") || wo_view_has(frame, "__main__.py|");
+  const bool is_script = WO_VIEW_ANY(frame, wo_view_has, scripts);
   if (wo_view_has(frame, ".exec_module(")) return true; /* a program that loads its plugins by itself */
   return wo_view_starts(frame, "~/") && !wo_view_starts(frame, "~/<") && wo_view_has(frame, "|<module>|") && !is_script;
 }

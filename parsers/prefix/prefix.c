@@ -288,6 +288,7 @@ static const struct reader readers[] = {
     {wo__prefix_dmesg_time, FIRST_BRACKET, ANYWHERE, true},                 /* [Mon Jan  6 15:18:46 2025] */
     {wo__prefix_iso_time, FIRST_DIGIT, ANYWHERE, true},                     /* 2025-01-06 15:18:19,123 */
     {wo__prefix_short_time, FIRST_DIGIT, ANYWHERE, true},                   /* 03-19 07:27:53 */
+    {wo__prefix_clock, FIRST_DIGIT, ANYWHERE, true},                        /* 15:18:46 INFO */
     {wo__prefix_syslog_head, FIRST_UPPER, ANYWHERE, true},                  /* Jan  6 15:18:46 gpu01 */
     {wo__prefix_fixed, FIRST_LOWER | FIRST_OTHER, ANYWHERE, true},          /* kernel:   >>   stderr F */
     {nccl_tag, FIRST_NAME, ANYWHERE, false},                                /* gpu01:4711:4720 [3] file.cc:50 */

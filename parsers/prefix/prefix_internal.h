@@ -144,6 +144,7 @@ static inline bool is_source_file(struct wo_view word) {
 size_t wo__prefix_iso_time(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_bracketed_time(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_short_time(struct wo_view rest, struct reading *reading);
+size_t wo__prefix_clock(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_kernel_time(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_syslog_head(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_dmesg_time(struct wo_view rest, struct reading *reading);

@@ -320,19 +320,28 @@ size_t wo__prefix_leading_level(struct wo_view rest, struct reading *reading) {
   return next;
 }
 
-/* `INFO `, `[INFO] `, `- ERROR - `, `| INFO     | ` after a time. */
+/* `INFO `, `[INFO] `, `<INFO> `, `- ERROR - `, `| INFO     | ` after a time. */
 size_t wo__prefix_level_word(struct wo_view rest, struct reading *reading) {
   enum wo_severity severity = WO_SEVERITY_NONE;
   const size_t start = skip_separator(rest, 0);
-  const bool is_bracketed = has_char(rest, start, '[');
+  const bool is_angled = has_char(rest, start, '<');
+  const bool is_bracketed = is_angled || has_char(rest, start, '[');
   const size_t name = is_bracketed ? start + 1 : start;
   const size_t len = level_name(wo_view_skip(rest, name), &severity);
-  if (len == 0 || (is_bracketed && !has_char(rest, name + len, ']'))) return 0;
+  if (len == 0 || (is_bracketed && !has_char(rest, name + len, is_angled ? '>' : ']'))) return 0;
   const size_t end = is_bracketed ? name + len + 1 : name + len;
   const size_t after = skip_separator(rest, end);
   if (after == end && end < rest.len && rest.ptr[end] != ' ') return 0;
   note_severity(reading, severity);
   return after > end ? after : skip_blanks(rest, end);
+}
+
+/* `17:19:47 <INFO> `, `20:13:55 | INFO | `: a clock without a date is the time of a record when a level follows. */
+size_t wo__prefix_clock(struct wo_view rest, struct reading *reading) {
+  const size_t end = clock_end(rest, 0);
+  const size_t time = end == 0 ? 0 : after_time(rest, end);
+  const size_t level = time == 0 ? 0 : wo__prefix_level_word(wo_view_skip(rest, time), reading);
+  return level == 0 ? 0 : time + level;
 }
 
 /* `[INFO|trainer.py:1234] ` by transformers; a time and `>> ` follow. */
