@@ -13,6 +13,9 @@
 #define WO__TRACEBACK_NEXT 16
 #define WO__TRACEBACK_EMPTY_LINES 60
 
+/* Events of one line are this near in the store. */
+#define WO__BESIDE_EVENTS 4
+
 /* A message of recovery ("skipping batch") within this number of lines belongs to the failure before it. */
 #define WO__RECOVERY_LINES 60
 

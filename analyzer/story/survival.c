@@ -26,9 +26,6 @@
 /* Exceptions below a failure that are looked at: the death of its process, and what was survived, come soon. */
 #define LATER_MAX 64
 
-/* Events of one line are this near in the store. */
-#define BESIDE_EVENTS 4
-
 /* Bytes at the start of a line in which a label with the number of its process may be. */
 #define LABEL_BYTES 80
 
@@ -120,10 +117,10 @@ static bool fails_otherwise(const struct wo_event *event) {
 /* Whether a word of success is about the work of the program. "Done", and the end of a job or a script, are said by shells too,
  * whatever had become of the program. */
 static bool is_of_work(const struct wo_event *success) {
-  static const char *const words[] = {"train",      "evaluat", "infer",   "generat", "tun",    "epoch",  "model",
-                                      "checkpoint", "saved",   "wrote",   "writt",   "export", "result", "accura",
-                                      "loss",       "score",   "metric",  "runtime", "sample", "100%",   "sweep",
-                                      "processed",  "processing", "f1",    "correct", "analysis", "NbConvert"};
+  static const char *const words[] = {"train",      "evaluat",    "infer",  "generat", "tun",      "epoch",    "model",
+                                      "checkpoint", "saved",      "wrote",  "writt",   "export",   "result",   "accura",
+                                      "loss",       "score",      "metric", "runtime", "sample",   "100%",     "sweep",
+                                      "processed",  "processing", "f1",     "correct", "analysis", "NbConvert"};
   return success->mark != WO_MARK_SERVED && WO_VIEW_ANY(success->match, wo_view_has_nocase, words);
 }
 
@@ -443,8 +440,8 @@ static bool has_open_failure_below(const struct marks *marks, const struct wo_jo
   return later.end - later.first == LATER_MAX;
 }
 
-/* Whether a program that printed an exception, which it had caught, went on writing. One process only: others write on when one has
- * died. */
+/* Whether a program that printed an exception, which it had caught, went on writing. One process only: others write on when one
+ * has died. */
 static bool has_written_on(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   static const enum aspect ends[] = {ENDED_BADLY, ENDED_UNNAMED, LEFT_BEHIND, RAN_OUT};
   const uint64_t line = wo__printed_line(job, failure);
@@ -500,8 +497,8 @@ static bool has_exception_been_survived(const struct marks *marks, struct wo_job
 /* Whether a program that died was started again where it had been, and came to a good end. */
 static bool has_been_resumed(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
   return failure->rank == WO_RANK_UNKNOWN && next_line(marks, job, failure, LEFT_BEHIND, ANY_RANK) == 0 &&
-         next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) == 0 &&
-         next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0 && steps_reached_further(marks, job, failure);
+         next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) == 0 && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0 &&
+         steps_reached_further(marks, job, failure);
 }
 
 /* A failure other than of memory. An exception that nothing caught ended its process: what a script says later, and lines of
@@ -559,7 +556,8 @@ static bool is_end_good(const struct marks *marks, struct wo_job *job, const str
 /* What a survived failure would suggest is beside the point: the events on its line that only suspect something are ignored. */
 static void set_suspicions_aside(struct wo_job *job, const struct wo_event *survived) {
   const size_t at = (size_t)survived->id;
-  for (size_t i = at > BESIDE_EVENTS ? at - BESIDE_EVENTS : 0; i < job->events.count && i <= at + BESIDE_EVENTS; i++) {
+  for (size_t i = at > WO__BESIDE_EVENTS ? at - WO__BESIDE_EVENTS : 0; i < job->events.count && i <= at + WO__BESIDE_EVENTS;
+       i++) {
     struct wo_event *const event = &job->events.items[i];
     const bool is_beside = event->span.file == survived->span.file && event->span.line == survived->span.line;
     if (is_beside && wo_story_is_suspicion(event)) event->is_quoted = true;
@@ -577,7 +575,8 @@ static bool is_consequence_survived(const struct marks *marks, struct wo_job *jo
 /* The same for what else was read in the exception's line. */
 static void close_consequences_beside(struct wo_job *job, const struct wo_event *survived, bool *is_open) {
   const size_t at = (size_t)survived->id;
-  for (size_t i = at > BESIDE_EVENTS ? at - BESIDE_EVENTS : 0; i < job->events.count && i <= at + BESIDE_EVENTS; i++) {
+  for (size_t i = at > WO__BESIDE_EVENTS ? at - WO__BESIDE_EVENTS : 0; i < job->events.count && i <= at + WO__BESIDE_EVENTS;
+       i++) {
     const struct wo_event *const event = &job->events.items[i];
     if (event->span.file != survived->span.file || event->span.line != survived->span.line) continue;
     if (!wo__is_consequence(event)) continue;

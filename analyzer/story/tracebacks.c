@@ -54,14 +54,11 @@ void wo__set_caught_chains_aside(struct wo_job *job) {
   }
 }
 
-/* Events of one line are this near in the store. */
-#define BESIDE_EVENTS 4
-
 void wo__lift_what_was_passed_on(struct wo_job *job) {
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *const traceback = &job->events.items[i];
     if (traceback->kind != WO_KIND_TRACEBACK || traceback->severity != WO_SEVERITY_NONE) continue;
-    for (size_t k = i > BESIDE_EVENTS ? i - BESIDE_EVENTS : 0; k < job->events.count && k <= i + BESIDE_EVENTS; k++) {
+    for (size_t k = i > WO__BESIDE_EVENTS ? i - WO__BESIDE_EVENTS : 0; k < job->events.count && k <= i + WO__BESIDE_EVENTS; k++) {
       struct wo_event *const other = &job->events.items[k];
       const bool is_beside = other->span.file == traceback->span.file && other->span.line == traceback->span.line;
       if (is_beside && wo_severity_is_below(other->severity, WO_SEVERITY_WARNING)) other->severity = WO_SEVERITY_NONE;
@@ -96,8 +93,8 @@ bool wo__is_uncaught(struct wo_job *job, const struct wo_event *event) {
          WO_VIEW_ANY(outermost(last), wo_view_has, starts);
 }
 
-/* Modules of packages are no scripts, but for those that start workers and the commands that packages install: the frame of whoever
- * imported them would stand above, had nobody caught the exception. */
+/* Modules of packages are no scripts, but for those that start workers and the commands that packages install: the frame of
+ * whoever imported them would stand above, had nobody caught the exception. */
 bool wo__is_in_import(const struct wo_event *traceback) {
   static const char *const scripts[] = {"worker.py|", "__main__.py|", "/bin/", "/Scripts/", "|sys.exit("};
   const struct wo_view frame = outermost(traceback);

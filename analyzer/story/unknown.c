@@ -45,10 +45,26 @@ static bool has_manager(const struct wo_job *job) {
   return false;
 }
 
-/* A workload manager tells of kills for memory, and sends many others. Where none is, the kernel is left as the usual sender. */
+/* Lines between a warning of much main memory and the kill that follows from it, and bytes that are much on any node. */
+#define WANTED_LINES 10
+#define WANTED_BYTES (4.0 * 1024 * 1024 * 1024)
+
+/* Whether the program had just taken much of the main memory that was free. */
+static bool has_wanted_memory(const struct wo_job *job, const struct wo_event *kill) {
+  wo_each_event (event, &job->events) {
+    if (event->mark != WO_MARK_HOST_WANTED || event->span.file != kill->span.file || event->span.line > kill->span.line) continue;
+    const bool is_large = wo_event_number(event, WO_FIELD_TRIED_BYTES, 0) >= WANTED_BYTES;
+    if (is_large && kill->span.line - event->span.line <= WANTED_LINES) return true;
+  }
+  return false;
+}
+
+/* A workload manager tells of kills for memory, and sends many others. Where none is, or the program had just taken much memory,
+ * the kernel is left as the usual sender. */
 enum wo_outcome wo__killed_outcome(const struct wo_job *job, const struct wo_event *kill) {
   const bool is_alone = kill->rank == WO_RANK_UNKNOWN; /* launchers of ranks kill, too */
-  return is_alone && kill->mark == WO_MARK_TOLD_BY_SHELL && !has_manager(job) ? WO_OUTCOME_HOST_OOM : wo__outcome_of(kill);
+  if (!is_alone || kill->mark != WO_MARK_TOLD_BY_SHELL) return wo__outcome_of(kill);
+  return !has_manager(job) || has_wanted_memory(job, kill) ? WO_OUTCOME_HOST_OOM : wo__outcome_of(kill);
 }
 
 /* Lines after a MemoryError without words in which its message may stand: Paddle prints the calls of C++ between. */

@@ -255,7 +255,8 @@ static bool is_evidence(struct wo_view message, size_t start, struct wo_view tex
 /* The batch that a program names where it says that memory ran out, in its own words above the message: "OOM at batch size 64",
  * "OUT OF MEMORY  batch=256". 0 without one. The number of a batch is none of its size. */
 static uint64_t named_batch(struct wo_view words) {
-  static const char *const names[] = {"batch=", "batch_size=", "batch size=", "batch size ", "batch size: ", "batch_size: ", "batch_size "};
+  static const char *const names[] = {"batch=",       "batch_size=",  "batch size=", "batch size ",
+                                      "batch size: ", "batch_size: ", "batch_size "};
   if (!wo_view_has_nocase(words, "oom") && !wo_view_has_nocase(words, "out of memory")) return 0;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     const struct wo_view name = wo_view_of(names[i]);
