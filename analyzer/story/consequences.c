@@ -77,6 +77,19 @@ bool wo_story_is_echo(const struct wo_event *traceback) {
          WO_VIEW_ANY(wo_event_text(traceback, WO_FIELD_MESSAGE), wo_view_has, echo_messages);
 }
 
+/* Events of one line are this near in the store. */
+#define BESIDE_EVENTS 4
+
+struct wo_event *wo__next_beside(struct wo_job *job, const struct wo_event *event, const struct wo_event *before) {
+  const size_t at = (size_t)event->id;
+  for (size_t i = before ? (size_t)before->id + 1 : at > BESIDE_EVENTS ? at - BESIDE_EVENTS : 0; i <= at + BESIDE_EVENTS; i++) {
+    if (i >= job->events.count) return NULL;
+    struct wo_event *const other = &job->events.items[i];
+    if (other->span.file == event->span.file && other->span.line == event->span.line) return other;
+  }
+  return NULL;
+}
+
 bool wo_story_is_suspicion(const struct wo_event *event) {
   return wo_event_field(event, WO_FIELD_IS_SUSPECTED) != NULL;
 }

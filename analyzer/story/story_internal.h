@@ -13,9 +13,6 @@
 #define WO__TRACEBACK_NEXT 16
 #define WO__TRACEBACK_EMPTY_LINES 60
 
-/* Events of one line are this near in the store. */
-#define WO__BESIDE_EVENTS 4
-
 /* A message of recovery ("skipping batch") within this number of lines belongs to the failure before it. */
 #define WO__RECOVERY_LINES 60
 
@@ -119,6 +116,13 @@ enum wo_outcome wo__killed_outcome(const struct wo_job *job, const struct wo_eve
 
 /* Ignores (is_quoted) the events of prose if another input reports a failure itself. */
 void wo__set_prose_aside(struct wo_job *job);
+
+/* The next event after `before` (NULL: the first) that stands in the line of `event`; NULL behind the last. Events of one line are
+ * near each other in the store. */
+struct wo_event *wo__next_beside(struct wo_job *job, const struct wo_event *event, const struct wo_event *before);
+
+#define wo__each_beside(other, job, event)                                                                                       \
+  for (struct wo_event * other = wo__next_beside((job), (event), NULL); other; other = wo__next_beside((job), (event), other))
 
 /* Takes the level away from failures that stand beside a traceback without one: a logger passed on the output of a program. */
 void wo__lift_what_was_passed_on(struct wo_job *job);

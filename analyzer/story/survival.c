@@ -23,7 +23,7 @@
  * the code that Python prints with it. */
 #define LINES_AFTER_WARNING 4
 
-/* Exceptions below a failure that are looked at: the death of its process, and what was survived, come soon. */
+/* Failures below a failure that are looked at: the death of its process, and what was survived, come soon. */
 #define LATER_MAX 64
 
 /* Bytes at the start of a line in which a label with the number of its process may be. */
@@ -191,10 +191,10 @@ static struct later marks_below(const struct marks *marks, const struct wo_job *
   return (struct later){find_mark(marks, &first), find_mark(marks, &end)};
 }
 
-/* The first few exceptions below the failure. */
-static struct later exceptions_below(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure,
-                                     int32_t rank) {
-  struct later later = marks_below(marks, job, failure, FAILED_OTHERWISE, rank);
+/* The first few of them. */
+static struct later few_below(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure,
+                              enum aspect aspect, int32_t rank) {
+  struct later later = marks_below(marks, job, failure, aspect, rank);
   if (later.end - later.first > LATER_MAX) later.end = later.first + LATER_MAX;
   return later;
 }
@@ -208,6 +208,15 @@ static uint64_t next_line(const struct marks *marks, const struct wo_job *job, c
   if (at == marks->count) return 0;
   const struct mark *const next = &marks->items[at];
   return is_alike(next, &wanted) ? next->place : 0;
+}
+
+/* Whether one of several sorts stands below the failure in its run. */
+static bool has_any_below(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure,
+                          const enum aspect *aspects, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (next_line(marks, job, failure, aspects[i], ANY_RANK) > 0) return true;
+  }
+  return false;
 }
 
 /* Whether such an event follows by the failure's rank. Lines without a rank may be from any. */
@@ -363,10 +372,8 @@ static bool is_warned_of(const struct wo_event *failure) {
 static bool has_only_warned(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
   static const enum aspect ends[] = {ENDED_BADLY, ENDED_UNNAMED, LEFT_BEHIND, FAILED_OTHERWISE};
   if (!is_warned_of(failure) || job->inputs[failure->span.file].lines <= failure->span.line + LINES_AFTER_WARNING) return false;
-  for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-    if (next_line(marks, job, failure, ends[i], ANY_RANK) > 0) return false;
-  }
-  const struct later later = marks_below(marks, job, failure, RAN_OUT, ANY_RANK);
+  if (has_any_below(marks, job, failure, ends, sizeof ends / sizeof ends[0])) return false;
+  const struct later later = few_below(marks, job, failure, RAN_OUT, ANY_RANK);
   for (size_t at = later.first; at < later.end; at++) {
     if (!is_warned_of(&job->events.items[marks->items[at].event])) return false;
   }
@@ -397,7 +404,7 @@ static bool is_same_exception(const struct wo_event *a, const struct wo_event *b
 
 /* The next other exception of the same rank that nothing caught; NULL without one. The first few below are looked at. */
 static const struct wo_event *next_death(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
-  const struct later later = exceptions_below(marks, job, failure, failure->rank);
+  const struct later later = few_below(marks, job, failure, FAILED_OTHERWISE, failure->rank);
   for (size_t at = later.first; at < later.end; at++) {
     const struct wo_event *const event = &job->events.items[marks->items[at].event];
     if (is_same_exception(failure, event)) return NULL;
@@ -433,7 +440,7 @@ static bool has_done_without(const struct marks *marks, const struct wo_job *job
 
 /* Whether an exception stands below in the run that nobody is known to have survived. */
 static bool has_open_failure_below(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
-  const struct later later = exceptions_below(marks, job, failure, ANY_RANK);
+  const struct later later = few_below(marks, job, failure, FAILED_OTHERWISE, ANY_RANK);
   for (size_t at = later.first; at < later.end; at++) {
     if (job->story.roles[marks->items[at].event] != WO_ROLE_SURVIVED) return true;
   }
@@ -448,10 +455,8 @@ static bool has_written_on(const struct marks *marks, struct wo_job *job, const 
   if (line == 0 || is_cut(failure) || failure->rank != WO_RANK_UNKNOWN) return false;
   struct wo_event last = *failure;
   last.span.line = line;
-  for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-    if (next_line(marks, job, &last, ends[i], ANY_RANK) > 0) return false;
-  }
-  if (has_open_failure_below(marks, job, &last)) return false;
+  if (has_any_below(marks, job, &last, ends, sizeof ends / sizeof ends[0]) || has_open_failure_below(marks, job, &last))
+    return false;
   return job->inputs[failure->span.file].lines > line + LINES_AFTER_PRINT || next_line(marks, job, &last, STARTED, ANY_RANK) > 0;
 }
 
@@ -477,7 +482,7 @@ static bool is_interrupt_survived(const struct marks *marks, struct wo_job *job,
 /* Whether somebody interrupted another program below one that had not even started. */
 static bool is_refusal_outlived(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   if (failure->mark != WO_MARK_NOT_STARTED && failure->mark != WO_MARK_REFUSED) return false;
-  const struct later later = exceptions_below(marks, job, failure, ANY_RANK);
+  const struct later later = few_below(marks, job, failure, FAILED_OTHERWISE, ANY_RANK);
   for (size_t at = later.first; at < later.end; at++) {
     const struct wo_event *const event = &job->events.items[marks->items[at].event];
     if (wo__is_interrupt(event) && wo__is_uncaught(job, event)) return true;
@@ -555,12 +560,8 @@ static bool is_end_good(const struct marks *marks, struct wo_job *job, const str
 
 /* What a survived failure would suggest is beside the point: the events on its line that only suspect something are ignored. */
 static void set_suspicions_aside(struct wo_job *job, const struct wo_event *survived) {
-  const size_t at = (size_t)survived->id;
-  for (size_t i = at > WO__BESIDE_EVENTS ? at - WO__BESIDE_EVENTS : 0; i < job->events.count && i <= at + WO__BESIDE_EVENTS;
-       i++) {
-    struct wo_event *const event = &job->events.items[i];
-    const bool is_beside = event->span.file == survived->span.file && event->span.line == survived->span.line;
-    if (is_beside && wo_story_is_suspicion(event)) event->is_quoted = true;
+  wo__each_beside (event, job, survived) {
+    if (wo_story_is_suspicion(event)) event->is_quoted = true;
   }
 }
 
@@ -574,14 +575,10 @@ static bool is_consequence_survived(const struct marks *marks, struct wo_job *jo
 
 /* The same for what else was read in the exception's line. */
 static void close_consequences_beside(struct wo_job *job, const struct wo_event *survived, bool *is_open) {
-  const size_t at = (size_t)survived->id;
-  for (size_t i = at > WO__BESIDE_EVENTS ? at - WO__BESIDE_EVENTS : 0; i < job->events.count && i <= at + WO__BESIDE_EVENTS;
-       i++) {
-    const struct wo_event *const event = &job->events.items[i];
-    if (event->span.file != survived->span.file || event->span.line != survived->span.line) continue;
+  wo__each_beside (event, job, survived) {
     if (!wo__is_consequence(event)) continue;
-    job->story.roles[i] = WO_ROLE_SURVIVED;
-    is_open[i] = false;
+    job->story.roles[event->id] = WO_ROLE_SURVIVED;
+    is_open[event->id] = false;
   }
 }
 

@@ -58,10 +58,8 @@ void wo__lift_what_was_passed_on(struct wo_job *job) {
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *const traceback = &job->events.items[i];
     if (traceback->kind != WO_KIND_TRACEBACK || traceback->severity != WO_SEVERITY_NONE) continue;
-    for (size_t k = i > WO__BESIDE_EVENTS ? i - WO__BESIDE_EVENTS : 0; k < job->events.count && k <= i + WO__BESIDE_EVENTS; k++) {
-      struct wo_event *const other = &job->events.items[k];
-      const bool is_beside = other->span.file == traceback->span.file && other->span.line == traceback->span.line;
-      if (is_beside && wo_severity_is_below(other->severity, WO_SEVERITY_WARNING)) other->severity = WO_SEVERITY_NONE;
+    wo__each_beside (event, job, traceback) {
+      if (wo_severity_is_below(event->severity, WO_SEVERITY_WARNING)) event->severity = WO_SEVERITY_NONE;
     }
   }
 }

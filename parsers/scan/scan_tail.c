@@ -425,10 +425,9 @@ static bool is_weak_at(const struct tail *tail, size_t at) {
   return wo_pattern_at(tail->scan->set, tail->failures[at].pattern)->mark == WO_MARK_WEAK_FAILURE;
 }
 
-/* The deciding line: the first of the weightiest, because what comes later follows from it (but of a word like "could not" no
- * signal follows), or a signal above it. It is told
- * first, and those below it as part of it, but for exits, which stand for themselves; and so is the step that the program had
- * reached. */
+/* The deciding line: the first of the weightiest, because what comes later follows from it (but no signal follows from a word
+ * like "could not"), or a signal above it. It is told first, and those below it as part of it, but for exits, which stand for
+ * themselves; and so is the step that the program had reached. */
 static void add_failures(struct tail *tail) {
   size_t deciding = 0;
   for (size_t i = 1; i < tail->failure_count; i++) {
