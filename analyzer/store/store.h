@@ -1,0 +1,125 @@
+/* A store of jobs: one SQLite file (docs/store.md has its tables and views), or a private one that ends with the call.
+ *
+ * The rows of a store are all that reports over many jobs are made of: a report does not depend on how and in which order the
+ * rows came into it. Changes are made in transactions, so that a process that is killed leaves what was committed, and nothing in
+ * part. Memory is bounded whatever the number of jobs. A store must not be used by two threads at once; several processes may
+ * read a file while one writes it. */
+#ifndef WO_STORE_H
+#define WO_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyzer/row/row.h"
+#include "parsers/base/status.h"
+
+struct wo_store;
+
+enum wo_store_mode {
+  WO_STORE_PRIVATE, /* no file: the path is not looked at */
+  WO_STORE_WRITE,   /* made if it is not there */
+  WO_STORE_READ
+};
+
+/* Opens a store. WO_E_IO: the file cannot be opened or written; WO_E_KIND: it is no store of whyoom, or one of a newer version;
+ * WO_E_NOMEM. The message says what to do. */
+enum wo_status wo_store_open(const char *path, enum wo_store_mode mode, struct wo_store **ret_store, struct wo_err *err);
+
+/* Ends an open transaction without its changes, and closes. NULL allowed; returns NULL. */
+struct wo_store *wo_store_close(struct wo_store *store);
+
+/* All further functions give WO_E_IO (disk full, file damaged, busy for too long) or WO_E_NOMEM; the transaction is then still
+ * open, and can only be undone. */
+enum wo_status wo_store_begin(struct wo_store *store, struct wo_err *err);
+enum wo_status wo_store_commit(struct wo_store *store, struct wo_err *err);
+
+/* ---- Scans ---- */
+
+/* One run of `whyoom scan`, over a shard of an archive or all of it (shard 0 of 1). */
+struct wo_store_scan {
+  int64_t id;           /* set by wo_store_begin_scan */
+  struct wo_view roots; /* the folders as they were named, one a line */
+  uint32_t shard, shard_count;
+  struct wo_view rules;     /* version of the rules (a hash) */
+  int64_t start_ns, end_ns; /* end_ns WO_ROW_UNKNOWN: it did not end */
+  int64_t jobs, files, bytes;
+};
+
+/* Adds a scan that begins / notes that it has ended, with its figures. */
+enum wo_status wo_store_begin_scan(struct wo_store *store, struct wo_store_scan *scan, struct wo_err *err);
+enum wo_status wo_store_end_scan(struct wo_store *store, const struct wo_store_scan *scan, struct wo_err *err);
+
+/* ---- Jobs ---- */
+
+/* A file of a job as it was when it was read. */
+struct wo_store_file {
+  struct wo_view path; /* any bytes but NUL */
+  uint64_t device, inode;
+  int64_t size_bytes, mtime_ns;
+  uint64_t head_hash; /* of its first bytes (WO_LIMIT_HEAD_HASH_BYTES); 0 where nothing was read */
+  bool is_unread;     /* it could not be read to its end */
+};
+
+struct wo_store_job {
+  struct wo_row row;
+  const struct wo_store_file *files;
+  size_t file_count;
+  struct wo_view evidence; /* packed; empty: none is kept */
+  struct wo_view rules;    /* version of the rules that diagnosed it */
+};
+
+/* How a job's files compare with those that the store has. */
+enum wo_store_fresh {
+  WO_STORE_NEW,       /* the store does not have the job */
+  WO_STORE_CHANGED,   /* a file is new, gone, or its content another */
+  WO_STORE_APPENDED,  /* files have grown behind the same first bytes (head_hash is compared by the caller) */
+  WO_STORE_OLD_RULES, /* the files are the same; other rules diagnosed it */
+  WO_STORE_SAME
+};
+
+/* Compares. `path` is the key of the row; only paths, devices, inodes, sizes and times of `files` are looked at. */
+enum wo_status wo_store_compare(struct wo_store *store, struct wo_view path, const struct wo_store_file *files, size_t count,
+                                struct wo_view rules, enum wo_store_fresh *ret_fresh, struct wo_err *err);
+
+/* Puts a job in place of the one with the same path. */
+enum wo_status wo_store_put(struct wo_store *store, const struct wo_store_job *job, struct wo_err *err);
+
+/* Notes a file or folder that could not be read and belongs to no job / forgets that note. */
+enum wo_status wo_store_put_problem(struct wo_store *store, struct wo_view path, struct wo_view message, struct wo_err *err);
+enum wo_status wo_store_drop_problem(struct wo_store *store, struct wo_view path, struct wo_err *err);
+
+/* Forgets jobs that ended before a time; *ret_count is their number. */
+enum wo_status wo_store_forget(struct wo_store *store, int64_t before_ns, int64_t *ret_count, struct wo_err *err);
+
+/* Calls fn for each job, in the order of paths (bytes), with the row (valid during the call), until it returns false. `where` is
+ * a condition in SQL over the table `job`, a constant of the caller; NULL: all jobs. */
+typedef bool (*wo_store_row_fn)(void *context, int64_t id, const struct wo_row *row);
+enum wo_status wo_store_each(struct wo_store *store, const char *where, wo_store_row_fn fn, void *context, struct wo_err *err);
+
+/* The evidence of a job, in the arena; empty if there is none. */
+enum wo_status wo_store_evidence(struct wo_store *store, int64_t id, struct wo_arena *arena, struct wo_view *ret_evidence,
+                                 struct wo_err *err);
+
+/* ---- Questions ---- */
+
+/* One value of an answer. */
+struct wo_store_value {
+  enum { WO_STORE_NULL, WO_STORE_NUMBER, WO_STORE_REAL, WO_STORE_TEXT } type;
+  int64_t number;
+  double real;
+  struct wo_view text; /* valid during the call */
+};
+
+/* Runs one statement of SQL that reads, a constant of the caller, with `texts` bound to ?1, ?2, ...; calls fn for each row of the
+ * answer, until it returns false. */
+typedef bool (*wo_store_answer_fn)(void *context, const struct wo_store_value *values, size_t count);
+enum wo_status wo_store_ask(struct wo_store *store, const char *sql, const struct wo_view *texts, size_t text_count,
+                            wo_store_answer_fn fn, void *context, struct wo_err *err);
+
+/* ---- Merging ---- */
+
+/* Copies everything of the store at `path` into this one, in one transaction. A job that both have is kept as the later scan
+ * diagnosed it. The scans of both are kept: the report names shards that are missing, did not end or came twice. */
+enum wo_status wo_store_merge(struct wo_store *store, const char *path, struct wo_err *err);
+
+#endif
