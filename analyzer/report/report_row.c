@@ -229,9 +229,9 @@ static struct wo_view list_settings(const struct filler *f) {
   return settings;
 }
 
+/* With an end, so that "a", "b" is not "ab", "". */
 static uint64_t hash_more(uint64_t hash, struct wo_view text) {
-  for (size_t i = 0; i < text.len; i++) hash = (hash ^ (unsigned char)text.ptr[i]) * UINT64_C(1099511628211); /* FNV-1a */
-  return (hash ^ '\n') * UINT64_C(1099511628211);
+  return wo_view_hash(wo_view_hash(hash, text), WO_VIEW("\n"));
 }
 
 /* Options of a script that say where its output goes, or that differ from day to day. */
@@ -241,7 +241,7 @@ static bool is_about_output(struct wo_view key) {
 }
 
 static struct wo_view hash_work(const struct filler *f) {
-  uint64_t hash = hash_more(hash_more(UINT64_C(14695981039346656037), f->row->user), f->row->name);
+  uint64_t hash = hash_more(hash_more(WO_HASH_START, f->row->user), f->row->name);
   bool is_known = f->row->settings.len > 0;
   wo_each_event (event, &f->job->events) {
     const struct wo_view key = wo_event_text(event, WO_FIELD_KEY);
