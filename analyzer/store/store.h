@@ -33,6 +33,9 @@ struct wo_store *wo_store_close(struct wo_store *store);
 enum wo_status wo_store_begin(struct wo_store *store, struct wo_err *err);
 enum wo_status wo_store_commit(struct wo_store *store, struct wo_err *err);
 
+/* Undoes an open transaction. Without one, nothing. */
+void wo_store_rollback(struct wo_store *store);
+
 /* ---- Scans ---- */
 
 /* One run of `whyoom scan`, over a shard of an archive or all of it (shard 0 of 1). */
@@ -96,6 +99,13 @@ enum wo_status wo_store_forget(struct wo_store *store, int64_t before_ns, int64_
 typedef bool (*wo_store_row_fn)(void *context, int64_t id, const struct wo_row *row);
 enum wo_status wo_store_each(struct wo_store *store, const char *where, wo_store_row_fn fn, void *context, struct wo_err *err);
 
+/* The id of the job whose row has that path; WO_ROW_UNKNOWN: there is none. Ids stay when a job is put again. */
+enum wo_status wo_store_find(struct wo_store *store, struct wo_view path, int64_t *ret_id, struct wo_err *err);
+
+/* The files of a job, in the order in which they were put, in the arena. */
+enum wo_status wo_store_files(struct wo_store *store, int64_t id, struct wo_arena *arena, const struct wo_store_file **ret_files,
+                              size_t *ret_count, struct wo_err *err);
+
 /* The evidence of a job, in the arena; empty if there is none. */
 enum wo_status wo_store_evidence(struct wo_store *store, int64_t id, struct wo_arena *arena, struct wo_view *ret_evidence,
                                  struct wo_err *err);
@@ -109,6 +119,9 @@ struct wo_store_value {
   double real;
   struct wo_view text; /* valid during the call */
 };
+
+/* Most columns of an answer. */
+#define WO_STORE_ANSWER_COLUMNS 64
 
 /* Runs one statement of SQL that reads, a constant of the caller, with `texts` bound to ?1, ?2, ...; calls fn for each row of the
  * answer, until it returns false. */

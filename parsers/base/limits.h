@@ -185,6 +185,18 @@
 /* Readings of one refused request that are kept. */
 #define WO_LIMIT_SIZE_READINGS 8
 
+/* ---- Stores of jobs (analyzer/store) ---- */
+
+/* Pages that SQLite keeps in memory, of the store and of one that is merged into it: protect memory. No cap: others are read again. */
+#define WO_LIMIT_DATABASE_CACHE_BYTES ((size_t)8 * 1024 * 1024)
+#define WO_LIMIT_DATABASE_SOURCE_CACHE_BYTES ((size_t)2 * 1024 * 1024)
+
+/* One text or packed evidence in a store: protects memory from stores that others made. Reading a larger one is an error. */
+#define WO_LIMIT_DATABASE_VALUE_BYTES ((size_t)64 * 1024 * 1024)
+
+/* How long a store waits for another process that is writing to it. Then it is an error. */
+#define WO_LIMIT_DATABASE_BUSY_MS 30000
+
 /* Options of one call that only its command has. */
 #define WO_LIMIT_COMMAND_OPTIONS 96
 
