@@ -132,7 +132,31 @@ enum wo_status wo_store_ask(struct wo_store *store, const char *sql, const struc
 /* ---- Merging ---- */
 
 /* Copies everything of the store at `path` into this one, in one transaction. A job that both have is kept as the later scan
- * diagnosed it. The scans of both are kept: the report names shards that are missing, did not end or came twice. */
+ * diagnosed it, so that the order of merges does not matter; merging a store again brings what it has got since. The scans of
+ * both are kept. Not in a transaction. A store that is damaged, of another version or the same one (WO_E_USAGE) is named by the
+ * error's place; nothing of it is kept then. */
 enum wo_status wo_store_merge(struct wo_store *store, const char *path, struct wo_err *err);
+
+/* What is wrong with a shard of a scan that several processes share. */
+enum wo_store_shard_state {
+  WO_STORE_SHARD_MISSING, /* no scan of it is in the store */
+  WO_STORE_SHARD_STOPPED, /* its last scan did not end */
+  WO_STORE_SHARD_TWICE,   /* two stores have scanned it since each other shard was scanned last */
+  WO_STORE_SHARD_BEHIND   /* most other shards have been scanned once more since, and it was not */
+};
+
+/* Shards first to last of one scan, by what the store knows: scans with the same folders and number of shards belong together,
+ * however often they ran, because each scan of a shard brings it up to date. A scan that is not shared is shard 0 of 1. */
+struct wo_store_shards {
+  struct wo_view roots; /* valid during the call */
+  uint32_t first, last, shard_count;
+  enum wo_store_shard_state state;
+  int64_t start_ns; /* of the last scan of `first`; WO_ROW_UNKNOWN for those that are missing */
+};
+
+/* Calls fn for all shards with which something is wrong, by folders and number, until it returns false. A way of dividing folders
+ * is left out once a later one, or a scan of them by one process, has come to its end with all shards. */
+typedef bool (*wo_store_shards_fn)(void *context, const struct wo_store_shards *shards);
+enum wo_status wo_store_check_shards(struct wo_store *store, wo_store_shards_fn fn, void *context, struct wo_err *err);
 
 #endif

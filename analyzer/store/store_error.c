@@ -70,3 +70,9 @@ enum wo_status wo__store_fail(struct wo_store *store, int code, struct wo_err *e
   store->last_failure = describe(store, code, err);
   return store->last_failure;
 }
+
+enum wo_status wo__store_fail_as(struct wo_store *store, const struct wo_store *other, int code, struct wo_err *err) {
+  const enum wo_status status = wo__store_fail(store, code, err);
+  wo_err_place(err, other->path, 0, 0, 0);
+  return status;
+}

@@ -62,6 +62,9 @@ struct wo_store {
  * WO_E_NOMEM, WO_E_KIND (no database) or WO_E_IO. */
 enum wo_status wo__store_fail(struct wo_store *store, int code, struct wo_err *err);
 
+/* The same for a failure of another store that is merged into this one: its path is the place. */
+enum wo_status wo__store_fail_as(struct wo_store *store, const struct wo_store *other, int code, struct wo_err *err);
+
 /* Fills *err with a message about the store, and its path. Returns status. */
 enum wo_status wo__store_refuse(const struct wo_store *store, enum wo_status status, struct wo_err *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

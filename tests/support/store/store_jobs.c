@@ -1,15 +1,17 @@
 #include "tests/support/store/store_jobs.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "parsers/base/text.h"
+
+/* Benches use this too, without the test framework. */
+static void must(bool is_true, const char *what) {
+  if (is_true) return;
+  fprintf(stderr, "failed: %s\n", what);
+  abort();
+}
 
 static void set_texts(struct wo_store_made *made, uint32_t number) {
   static const char *const users[] = {"ada", "grace", "edsger", "barbara", "alan"};
@@ -55,8 +57,8 @@ void wo_store_make_job(struct wo_store_made *made, const char *folder, uint32_t 
                                             .mtime_ns = made->job.row.end_ns,
                                             .head_hash = UINT64_C(0xfedcba9876543210) + number};
   }
-  for (size_t i = 0; i < sizeof made->evidence; i++) made->evidence[i] = (char)(number + i * 7 + (i * i >> 5));
-  assert_true(evidence_bytes <= sizeof made->evidence);
+  must(evidence_bytes <= sizeof made->evidence, "so much evidence");
+  for (size_t i = 0; i < evidence_bytes; i++) made->evidence[i] = (char)(number + i * 7 + (i * i >> 5));
   made->job.evidence = (struct wo_view){made->evidence, evidence_bytes};
 }
 
@@ -125,7 +127,7 @@ char *wo_store_dump(struct wo_store *store) {
 struct wo_store *wo_store_must_open(const char *path, enum wo_store_mode mode) {
   struct wo_store *store = NULL;
   struct wo_err err = {0};
-  if (wo_store_open(path, mode, &store, &err) != WO_OK) fail_msg("%s: %s", err.file, err.message);
+  must(wo_store_open(path, mode, &store, &err) == WO_OK, err.message);
   return store;
 }
 
@@ -134,17 +136,17 @@ void wo_store_fill(const char *path, const char *folder, uint32_t first, uint32_
   struct wo_store_scan scan = {.roots = wo_view_of(folder), .shard_count = 1, .rules = WO_VIEW("r1"), .start_ns = start_ns};
   struct wo_err err = {0};
   struct wo_store_made *const made = malloc(sizeof *made);
-  assert_non_null(made);
-  assert_int_equal(wo_store_begin_scan(store, &scan, &err), WO_OK);
+  must(made != NULL, "memory");
+  must(wo_store_begin_scan(store, &scan, &err) == WO_OK, err.message);
   for (uint32_t i = 0; i < count; i++) {
-    if (i % 300 == 0) assert_int_equal(wo_store_begin(store, &err), WO_OK);
+    if (i % 300 == 0) must(wo_store_begin(store, &err) == WO_OK, err.message);
     wo_store_make_job(made, folder, first + i, 200);
-    assert_int_equal(wo_store_put(store, &made->job, &err), WO_OK);
-    if (i % 300 == 299 || i + 1 == count) assert_int_equal(wo_store_commit(store, &err), WO_OK);
+    must(wo_store_put(store, &made->job, &err) == WO_OK, err.message);
+    if (i % 300 == 299 || i + 1 == count) must(wo_store_commit(store, &err) == WO_OK, err.message);
   }
   scan.end_ns = start_ns + 1000;
   scan.jobs = count;
-  assert_int_equal(wo_store_end_scan(store, &scan, &err), WO_OK);
+  must(wo_store_end_scan(store, &scan, &err) == WO_OK, err.message);
   free(made);
   wo_store_close(store);
 }
