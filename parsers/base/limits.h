@@ -205,6 +205,33 @@
 #define WO_LIMIT_BUDGET_ROWS 48
 #define WO_LIMIT_BUDGET_FIGURES 8
 
+/* ---- Reports over many jobs (analyzer/fleet, analyzer/table) ---- */
+
+/* Memory of what is said about all jobs of a store; the rows themselves are never held. */
+#define WO_LIMIT_FLEET_BYTES ((size_t)32 * 1024 * 1024)
+
+/* Rows of one list that can be asked for; what is beyond a list's rows is counted. */
+#define WO_LIMIT_FLEET_ROWS ((size_t)1000)
+
+/* Nodes that are told apart: protects memory (about 150 bytes each). Jobs on further ones are counted as on no known node. */
+#define WO_LIMIT_FLEET_NODES ((size_t)65536)
+
+/* Settings of one sweep that are compared, and different values of one of them: protect memory. A setting with more values is a
+ * name or a time and separates nothing; it is left out and counted. */
+#define WO_LIMIT_FLEET_KNOBS ((size_t)128)
+#define WO_LIMIT_FLEET_KNOB_VALUES ((size_t)256)
+
+/* Columns of time in the chart of failures: longer spans are drawn by weeks, then by four weeks. */
+#define WO_LIMIT_FLEET_DAYS ((size_t)92)
+
+/* Rows of the table of failed jobs in HTML, and pages of single jobs behind it: protect the browser (about 0.6 and 4 KB each).
+ * The page says how many are left out, and the command that lists them. */
+#define WO_LIMIT_HTML_ROWS ((size_t)5000)
+#define WO_LIMIT_HTML_PAGES ((size_t)2000)
+
+/* Bytes of text after which the writers of many rows hand it on; no cap. */
+#define WO_LIMIT_DRAIN_BYTES ((size_t)64 * 1024)
+
 /* ---- Memory printed beside training steps (parsers/steps/steps.h) ---- */
 
 /* Longest line that is read for it, and numbers in one line: protect memory. Longer lines are left out. */
