@@ -166,7 +166,7 @@ static void hand_out(struct walk *walk, struct found *found, const struct listed
   for (size_t i = 0; i < found->files.count; i++) found->files.items[i].path = found->paths.ptr + found->starts.items[i];
   walk->counts.files += found->files.count;
   const struct wo_walk_job job = {found->files.items, found->files.count, logs, group->name};
-  if (!walk->hooks->on_job(walk->hooks->context, &job)) walk->is_over = true;
+  if (!walk->hooks->on_job(walk->hooks->context, &job, &walk->counts)) walk->is_over = true;
 }
 
 static bool is_cancelled(struct walk *walk) {
@@ -188,15 +188,19 @@ static void hand_out_rest(struct walk *walk, struct found *found, const struct l
   }
 }
 
-static void hand_out_jobs(struct walk *walk, const struct listed *listed, size_t folder_len) {
+static void hand_out_jobs(struct walk *walk, const struct listed *listed, size_t folder_len, double share) {
   struct wo_arena arena;
   struct wo_grouping grouping;
   struct found found = {0};
   if (listed->count == 0) return;
   wo_arena_init(&arena, WO_LIMIT_GROUPING_BYTES);
   walk->status = wo_group_paths(listed->names, (uint32_t)listed->count, &arena, &grouping);
-  for (uint32_t i = 0; walk->status == WO_OK && i < grouping.group_count && !is_cancelled(walk); i++)
+  const double before = walk->counts.share;
+  for (uint32_t i = 0; walk->status == WO_OK && i < grouping.group_count && !is_cancelled(walk); i++) {
+    walk->counts.share = before + share * i / grouping.group_count;
     hand_out(walk, &found, listed, folder_len, &grouping.groups[i]);
+  }
+  walk->counts.share = before;
   if (walk->status == WO_OK) hand_out_rest(walk, &found, listed, folder_len, &grouping);
   wo_arena_done(&arena);
   wo_text_done(&found.paths);
@@ -284,8 +288,14 @@ static bool can_enter(struct walk *walk, const struct level *above, struct level
   return false;
 }
 
-/* Walks the folder at the path. */
-static void walk_folder(struct walk *walk, const struct level *above) {
+static size_t count_folders(const struct wo_folder *folder) {
+  size_t count = 0;
+  for (size_t i = 0; i < folder->count; i++) count += folder->items[i].kind == WO_ENTRY_FOLDER;
+  return count;
+}
+
+/* Walks the folder at the path. `share` of the whole walk is its part: as much for its own files as for each of its folders. */
+static void walk_folder(struct walk *walk, const struct level *above, double share) {
   struct level level;
   struct wo_folder folder;
   struct listed listed = {0};
@@ -297,11 +307,13 @@ static void walk_folder(struct walk *walk, const struct level *above) {
   const size_t folder_len = walk->path.len;
   if (!above) walk->root_len = folder_len;
   sort_entries(walk, &folder, folder_len, &listed);
-  if (!is_cancelled(walk)) hand_out_jobs(walk, &listed, folder_len);
+  share /= (double)count_folders(&folder) + 1;
+  if (!is_cancelled(walk)) hand_out_jobs(walk, &listed, folder_len, share);
+  walk->counts.share += share;
   free(listed.names);
   for (size_t i = 0; i < folder.count && !is_cancelled(walk); i++) {
     if (folder.items[i].kind != WO_ENTRY_FOLDER || !enter(walk, folder_len, folder.items[i].name)) continue;
-    walk_folder(walk, &level);
+    walk_folder(walk, &level, share);
   }
   wo_folder_done(&folder);
 }
@@ -317,17 +329,17 @@ static void walk_files(struct walk *walk, const char *const *roots, size_t count
     if (stat(roots[i], &info) == 0 && S_ISREG(info.st_mode)) listed.names[listed.count++] = roots[i];
   }
   walk->path.len = walk->root_len = 0;
-  if (walk->status == WO_OK) hand_out_jobs(walk, &listed, 0);
+  if (walk->status == WO_OK) hand_out_jobs(walk, &listed, 0, 0);
   free(listed.names);
 }
 
-static void walk_root(struct walk *walk, const char *root) {
+static void walk_root(struct walk *walk, const char *root, double share) {
   struct stat info;
   if (!enter(walk, 0, root)) return;
   if (stat(root, &info) != 0) {
     report_errno(walk, "cannot be looked at");
   } else if (S_ISDIR(info.st_mode)) {
-    walk_folder(walk, NULL);
+    walk_folder(walk, NULL, share);
   } else if (!S_ISREG(info.st_mode)) {
     report_kind(walk, info.st_mode);
   }
@@ -338,7 +350,7 @@ enum wo_status wo_walk(const char *const *roots, size_t count, const struct wo_w
                        struct wo_walk_counts *ret_counts) {
   struct walk walk = {.options = options, .hooks = hooks, .is_cancelled = is_cancelled_flag};
   walk_files(&walk, roots, count);
-  for (size_t i = 0; i < count && !is_cancelled(&walk); i++) walk_root(&walk, roots[i]);
+  for (size_t i = 0; i < count && !is_cancelled(&walk); i++) walk_root(&walk, roots[i], 1.0 / (double)count);
   wo_text_done(&walk.path);
   *ret_counts = walk.counts;
   return walk.status;

@@ -41,20 +41,21 @@ struct wo_walk_job {
   struct wo_view name; /* of its log without id and endings; or empty */
 };
 
-struct wo_walk_hooks {
-  void *context;
-  /* False ends the walk. */
-  bool (*on_job)(void *context, const struct wo_walk_job *job);
-  /* A file or folder that cannot be read, or is of a kind that is not read. */
-  void (*on_problem)(void *context, const char *path, const struct wo_err *err);
-};
-
 /* Files that the walk passed over. */
 struct wo_walk_counts {
   uint64_t folders, files;
   uint64_t left_out;    /* by include and exclude */
   uint64_t nameless;    /* whose names say that they are no logs */
   uint64_t out_of_time; /* files of jobs that were not written within the limits of time */
+  double share;         /* of the folders, from 0 to 1: how far the walk has come, if all folders were alike */
+};
+
+struct wo_walk_hooks {
+  void *context;
+  /* False ends the walk. */
+  bool (*on_job)(void *context, const struct wo_walk_job *job, const struct wo_walk_counts *counts);
+  /* A file or folder that cannot be read, or is of a kind that is not read. */
+  void (*on_problem)(void *context, const char *path, const struct wo_err *err);
 };
 
 /* Walks over the roots, which are folders, or files that are jobs of their own together with those beside them. WO_E_NOMEM;

@@ -148,6 +148,12 @@
 #define WO_LIMIT_BATCH_JOBS ((size_t)32)
 #define WO_LIMIT_BATCH_BYTES ((int64_t)256 * 1024)
 
+/* Bytes at the start of a file by which a scan tells one that has grown from another of the same name; no cap. */
+#define WO_LIMIT_HEAD_HASH_BYTES ((size_t)4096)
+
+/* Parts of one archive that are scanned apart. */
+#define WO_LIMIT_SHARDS 100000
+
 /* One rule file: protects memory from a wrong --rules folder. */
 #define WO_LIMIT_RULE_FILE_BYTES ((size_t)1024 * 1024)
 
