@@ -15,9 +15,9 @@ static enum wo_status make_where(struct wo__maker *maker) {
 }
 
 static enum wo_status make_all(struct wo__maker *maker) {
-  static enum wo_status (*const stages[])(struct wo__maker *) = {make_where,     wo__make_totals,  wo__make_clusters,
-                                                                 wo__make_nodes, wo__make_repeats, wo__make_sweeps,
-                                                                 wo__make_days,  wo__make_baseline};
+  static enum wo_status (*const stages[])(struct wo__maker *) = {make_where,     wo__make_totals,   wo__make_clusters,
+                                                                 wo__make_nodes, wo__make_repeats,  wo__make_sweeps,
+                                                                 wo__make_days,  wo__make_baseline, wo__make_gaps};
   for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
     const enum wo_status status = stages[i](maker);
     if (status != WO_OK) return status;

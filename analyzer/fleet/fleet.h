@@ -140,7 +140,7 @@ struct wo_fleet_split {
   double ln_chance;                 /* that some condition on some setting of a sweep divides it so well, if no setting matters */
 };
 
-enum { WO_FLEET_SPLITS = 3, WO_FLEET_SWEEP_KNOBS = 6 };
+enum { WO_FLEET_SPLITS = 3, WO_FLEET_SWEEP_KNOBS = 6, WO_FLEET_SWEEP_VALUES = 16 };
 
 /* Jobs of one array, or of one user, name and folder, of which some failed and some went well. */
 struct wo_fleet_sweep {
@@ -150,7 +150,8 @@ struct wo_fleet_sweep {
   int64_t left_out;                              /* jobs that end without saying how */
   struct wo_fleet_split splits[WO_FLEET_SPLITS]; /* best first, each of another setting */
   size_t split_count;
-  struct wo_fleet_knob knobs[WO_FLEET_SWEEP_KNOBS]; /* those of the splits first */
+  struct wo_fleet_knob
+      knobs[WO_FLEET_SWEEP_KNOBS]; /* those of the splits first; without names and numbers of their own for each job */
   size_t knob_count;
   size_t knobs_left_out;
 };
@@ -173,6 +174,11 @@ struct wo_fleet_baseline {
 struct wo_fleet_day {
   int64_t start_ns;
   struct wo_fleet_sum sum;
+};
+
+/* A file or folder that could not be read and belongs to no job. */
+struct wo_fleet_problem {
+  struct wo_view path, message;
 };
 
 struct wo_fleet {
@@ -199,6 +205,13 @@ struct wo_fleet {
   int64_t day_span; /* days in each of them */
   int64_t undated;  /* jobs whose end is not known */
   struct wo_fleet_baseline baseline;
+  /* These do not depend on the filter. */
+  const struct wo_store_shards *shards; /* with which something is wrong */
+  size_t shard_count;
+  int64_t shards_left_out;
+  const struct wo_fleet_problem *problems; /* by path */
+  size_t problem_count;
+  int64_t problems_left_out;
 };
 
 /* Makes the fleet of a store. Memory: the arena (WO_LIMIT_FLEET_BYTES is enough) and that of the store. WO_E_NOMEM, or the errors

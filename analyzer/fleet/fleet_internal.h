@@ -49,5 +49,6 @@ enum wo_status wo__make_repeats(struct wo__maker *maker);
 enum wo_status wo__make_sweeps(struct wo__maker *maker);
 enum wo_status wo__make_days(struct wo__maker *maker);
 enum wo_status wo__make_baseline(struct wo__maker *maker);
+enum wo_status wo__make_gaps(struct wo__maker *maker);
 
 #endif

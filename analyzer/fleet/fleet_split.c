@@ -247,7 +247,7 @@ void wo__sweep_divide(struct wo__sweep_knobs *sweep, struct wo_fleet_sweep *ret)
     if ((split.ln_chance <= ln_alpha || is_perfect(&split)) && ret->split_count < WO_FLEET_SPLITS) {
       ret->splits[ret->split_count++] = split;
     }
-    if (ret->knob_count < WO_FLEET_SWEEP_KNOBS) {
+    if (ret->knob_count < WO_FLEET_SWEEP_KNOBS && order[i]->count < WO_FLEET_SWEEP_VALUES) {
       ret->knobs[ret->knob_count++] = values_of(sweep, order[i]);
     } else {
       ret->knobs_left_out++;

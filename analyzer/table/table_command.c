@@ -2,22 +2,44 @@
 #include "analyzer/table/table_internal.h"
 #include "parsers/base/output/shell_words.h"
 
-/* A job in a store is found by its path, which is its key; ids come again after some years, and not every log has one. Without a
- * store the log itself is read. Nothing is added for a path that cannot be typed. */
-bool wo__show_command(struct wo_text *out, const struct wo__table *table, const struct wo_row *row) {
-  struct wo_arena arena;
-  wo_arena_init(&arena, 64 * 1024);
-  struct wo_text id = {0};
-  const struct wo_view store = table->options->store_path;
-  struct wo_view words[] = {WO_VIEW("whyoom"), WO_VIEW("report"), WO_VIEW("--store"), store, WO_VIEW("--job"), row->path};
-  bool is_shown = false;
-  if (store.len > 0) {
-    is_shown = wo_shell_add_command(out, words, sizeof words / sizeof *words);
-  } else {
-    words[1] = wo_shell_path(&arena, row->path);
-    is_shown = words[1].len > 0 && wo_shell_add_command(out, words, 2);
+enum { ARENA_BYTES = 1024 * 1024, FILES_MOST = 8 };
+
+/* "whyoom FILE...", with the log alone for a job of many files: the others are found beside it. */
+static bool add_files(struct wo_text *out, const struct wo_store_file *files, size_t count, struct wo_arena *arena) {
+  const size_t named = count <= FILES_MOST ? count : 1;
+  const size_t start = out->len;
+  wo_text_add(out, "whyoom");
+  bool is_shown = named > 0;
+  for (size_t i = 0; i < named && is_shown; i++) {
+    wo_text_add(out, " ");
+    is_shown = wo_shell_add_word(out, wo_shell_path(arena, files[i].path));
   }
-  wo_text_done(&id);
+  if (!is_shown) out->len = start;
+  return is_shown;
+}
+
+/* Without a store, or where a job cannot be named by it, its files are read again: their names are any bytes, and those of a row
+ * are not. */
+static bool add_command_of_files(struct wo_text *out, const struct wo__table *table, const struct wo_row *row) {
+  struct wo_arena arena;
+  int64_t id = WO_ROW_UNKNOWN;
+  const struct wo_store_file own = {.path = row->path}, *files = NULL;
+  size_t count = 0;
+  wo_arena_init(&arena, ARENA_BYTES);
+  if (wo_store_find(table->store, row->path, &id, NULL) != WO_OK || id == WO_ROW_UNKNOWN ||
+      wo_store_files(table->store, id, &arena, &files, &count, NULL) != WO_OK || count == 0) {
+    files = &own;
+    count = 1;
+  }
+  const bool is_shown = add_files(out, files, count, &arena);
   wo_arena_done(&arena);
   return is_shown;
+}
+
+/* A job in a store is found by its path, which is its key; ids come again after some years, and not every log has one. */
+bool wo__show_command(struct wo_text *out, const struct wo__table *table, const struct wo_row *row) {
+  const struct wo_view store = table->options->store_path;
+  const struct wo_view words[] = {WO_VIEW("whyoom"), WO_VIEW("report"), WO_VIEW("--store"), store, WO_VIEW("--job"), row->path};
+  if (store.len > 0 && wo_shell_add_command(out, words, sizeof words / sizeof *words)) return true;
+  return add_command_of_files(out, table, row);
 }

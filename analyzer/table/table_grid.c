@@ -9,6 +9,7 @@ struct wo__grid_row {
   struct wo__grid_row *next;
   struct wo_view cells[WO__GRID_COLUMNS];
   size_t count;
+  struct wo_view link;
 };
 
 static size_t column_count(const struct wo__grid *grid) {
@@ -31,6 +32,10 @@ void wo__grid_end_cell(struct wo__grid *grid) {
     row->cells[row->count++] = wo_arena_copy(grid->arena, (struct wo_view){grid->cell.ptr, grid->cell.len});
   }
   grid->cell.len = 0;
+}
+
+void wo__grid_link(struct wo__grid *grid, struct wo_view path) {
+  if (grid->last != NULL) grid->last->link = path;
 }
 
 static void done(struct wo__grid *grid, struct wo_text *out) {
@@ -130,7 +135,7 @@ void wo__grid_page(struct wo__grid *grid, const struct wo_page *page, size_t ind
 /* ---- Markdown ---- */
 
 /* Signs with a meaning in Markdown or HTML are escaped, so that a name from a log is shown as it is. */
-static void add_markdown(struct wo_text *out, struct wo_view text) {
+void wo__add_markdown(struct wo_text *out, struct wo_view text) {
   for (size_t i = 0; i < text.len; i++) {
     const char c = text.ptr[i];
     if (c == '<') {
@@ -148,10 +153,11 @@ static void add_markdown(struct wo_text *out, struct wo_view text) {
   }
 }
 
-void wo__grid_markdown(struct wo__grid *grid, struct wo_text *out) {
+void wo__grid_markdown(struct wo__grid *grid, struct wo_text *out, const char *first_heading) {
   const size_t count = column_count(grid);
   wo_text_add(out, "|");
-  for (size_t i = 0; i < count; i++) wo_text_add(out, " %s |", grid->columns[i].heading);
+  for (size_t i = 0; i < count; i++)
+    wo_text_add(out, " %s |", i == 0 && first_heading != NULL ? first_heading : grid->columns[i].heading);
   wo_text_add(out, "\n|");
   for (size_t i = 0; i < count; i++) wo_text_add(out, "%s|", grid->columns[i].is_number ? " ---: " : " --- ");
   wo_text_add(out, "\n");
@@ -159,10 +165,19 @@ void wo__grid_markdown(struct wo__grid *grid, struct wo_text *out) {
     wo_text_add(out, "|");
     for (size_t i = 0; i < count; i++) {
       wo_text_add(out, " ");
-      add_markdown(out, row->cells[i]);
+      wo__add_markdown(out, row->cells[i]);
       wo_text_add(out, " |");
     }
     wo_text_add(out, "\n");
   }
   done(grid, out);
+}
+
+/* ---- Whoever else lays it out ---- */
+
+void wo__grid_each(struct wo__grid *grid, wo__grid_cell_fn fn, void *context) {
+  const size_t count = column_count(grid);
+  for (const struct wo__grid_row *row = grid->first; row != NULL; row = row->next) {
+    for (size_t i = 0; i < count; i++) fn(context, i, i + 1 == count, row->cells[i], row->link);
+  }
 }

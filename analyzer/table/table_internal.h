@@ -29,6 +29,10 @@ enum wo_status wo__table_each(struct wo__table *table, const char *condition, wo
  */
 enum wo_status wo__table_costliest(struct wo__table *table, size_t count, wo__table_row_fn fn, void *context);
 
+/* Calls fn for each note about what the report does not have: a sentence without a full stop. */
+typedef void (*wo__table_note_fn)(void *context, struct wo_view note);
+void wo__table_notes(struct wo__table *table, wo__table_note_fn fn, void *context);
+
 /* ---- Figures ---- */
 
 /* "20 000". */

@@ -19,7 +19,7 @@ static void write_section(struct wo__table *table, const struct wo__section *sec
   section->fill(&grid, table->fleet, 0, &rest);
   if (grid.first != NULL) {
     write_heading(table->out, section->heading);
-    wo__grid_markdown(&grid, table->out);
+    wo__grid_markdown(&grid, table->out, section->key);
     if (rest.len > 0) wo_text_add(table->out, "\n%.*s.\n", (int)rest.len, rest.ptr);
   }
   wo_text_done(&grid.cell);
@@ -54,7 +54,7 @@ static enum wo_status write_rows(struct wo__table *table) {
   struct wo__grid grid = {.arena = &arena, .columns = row_columns};
   const enum wo_status status = wo__table_costliest(table, most, add_row, &grid);
   write_heading(table->out, "failed jobs that cost most");
-  wo__grid_markdown(&grid, table->out);
+  wo__grid_markdown(&grid, table->out, NULL);
   if (failed > (int64_t)most) {
     wo_text_add(table->out, "\nAnd ");
     wo__show_count(table->out, failed - (int64_t)most);
@@ -62,6 +62,13 @@ static enum wo_status write_rows(struct wo__table *table) {
   }
   wo_arena_done(&arena);
   return status;
+}
+
+static void write_note(void *context, struct wo_view note) {
+  struct wo_text *const out = context;
+  wo_text_add(out, "\nNote: ");
+  wo__add_markdown(out, note);
+  wo_text_add(out, ".\n");
 }
 
 enum wo_status wo__write_markdown(struct wo__table *table) {
@@ -79,11 +86,7 @@ enum wo_status wo__write_markdown(struct wo__table *table) {
   if (cost.len > 0) wo_text_add(out, "%.*s.\n", (int)cost.len, cost.ptr);
   out->is_failed |= cost.is_failed;
   wo_text_done(&cost);
-  if (table->fleet->totals.unread > 0) {
-    wo_text_add(out, "\nNote: files of ");
-    wo__show_counted(out, table->fleet->totals.unread, "job", "jobs");
-    wo_text_add(out, " could not be read to their end.\n");
-  }
+  wo__table_notes(table, write_note, out);
   for (size_t i = 0; i < WO__SECTION_COUNT; i++) write_section(table, &wo__sections[i]);
   return write_rows(table);
 }

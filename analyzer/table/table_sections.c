@@ -117,6 +117,7 @@ static void fill_list(struct wo__grid *grid, const struct wo_fleet *fleet, enum 
       continue;
     }
     wo__grid_begin_row(grid);
+    wo__grid_link(grid, entry->example);
     cell_text(grid, entry->key, "(not known)");
     cell_count(grid, id == WO_FLEET_BY_OUTCOME ? entry->sum.jobs : entry->sum.failed);
     if (has_jobs) cell_count(grid, entry->sum.jobs);
@@ -159,6 +160,7 @@ static void fill_clusters(struct wo__grid *grid, const struct wo_fleet *fleet, s
   for (size_t i = 0; i < shown; i++) {
     const struct wo_fleet_cluster *const cluster = &fleet->clusters[i];
     wo__grid_begin_row(grid);
+    wo__grid_link(grid, cluster->example);
     cell_text(grid, cluster->cause, "(not known)");
     cell_count(grid, cluster->sum.jobs);
     cell_count(grid, cluster->users);
@@ -179,6 +181,7 @@ static void fill_nodes(struct wo__grid *grid, const struct wo_fleet *fleet, size
   for (size_t i = 0; i < shown; i++) {
     const struct wo_fleet_node *const node = &fleet->nodes[i];
     wo__grid_begin_row(grid);
+    wo__grid_link(grid, node->example);
     cell_text(grid, node->node, "");
     cell_text(grid, node->words, "");
     wo__show_node(&grid->cell, node);
@@ -198,6 +201,7 @@ static void fill_repeats(struct wo__grid *grid, const struct wo_fleet *fleet, si
                                        .lost_s = repeat->again_s,
                                        .lost_unknown = repeat->again_unknown};
     wo__grid_begin_row(grid);
+    wo__grid_link(grid, repeat->example);
     cell_text(grid, repeat->name, "(no name)");
     cell_text(grid, repeat->user, "");
     cell_count(grid, repeat->submissions);
@@ -222,6 +226,7 @@ static void fill_sweeps(struct wo__grid *grid, const struct wo_fleet *fleet, siz
   for (size_t i = 0; i < shown; i++) {
     const struct wo_fleet_sweep *const sweep = &fleet->sweeps[i];
     wo__grid_begin_row(grid);
+    wo__grid_link(grid, sweep->example);
     wo_text_add_clean(&grid->cell, sweep->name.len > 0 ? sweep->name : sweep->folder);
     if (sweep->array_job.len > 0) {
       if (grid->cell.len > 0) wo_text_add(&grid->cell, " ");
@@ -241,21 +246,51 @@ static void fill_sweeps(struct wo__grid *grid, const struct wo_fleet *fleet, siz
   add_rest(rest, fleet->sweeps_left_out + (int64_t)(fleet->sweep_count - shown), NULL);
 }
 
+/* ---- Baseline ---- */
+
+static const struct wo__grid_column baseline_columns[] = {
+    {"differs from the baseline", false}, {"good run", false}, {"failed run", false}, {0}};
+
+static void fill_baseline(struct wo__grid *grid, const struct wo_fleet *fleet, size_t most, struct wo_text *rest) {
+  const struct wo_fleet_baseline *const baseline = &fleet->baseline;
+  const size_t shown = most > 0 && most < baseline->difference_count ? most : baseline->difference_count;
+  if (!baseline->has_bad) return;
+  wo__grid_begin_row(grid);
+  cell_text(grid, WO_VIEW("log"), "");
+  cell_text(grid, baseline->good.path, "?");
+  cell_text(grid, baseline->bad.path, "?");
+  for (size_t i = 0; i < shown; i++) {
+    wo__grid_begin_row(grid);
+    cell_text(grid, baseline->differences[i].name, "");
+    cell_text(grid, baseline->differences[i].good, "?");
+    cell_text(grid, baseline->differences[i].bad, "?");
+  }
+  add_rest(rest, (int64_t)(baseline->difference_count - shown), NULL);
+}
+
 /* ---- The list ---- */
 
+enum {
+  LINKED = WO__SECTION_LINKED,
+  WORDS = WO__SECTION_LINKED | WO__SECTION_WORDS,
+  WRAPPED = WO__SECTION_LINKED | WO__SECTION_WRAPPED,
+  SMALL = WO__SECTION_SMALL
+};
+
 const struct wo__section wo__sections[] = {
-    {"causes", cause_columns, fill_causes, false, 5},
-    {"nodes that stand out", standing_columns, fill_nodes, true, 3},
-    {"submitted again unchanged", repeat_columns, fill_repeats, true, 3},
-    {"sweeps", sweep_columns, fill_sweeps, true, 2},
-    {"would have saved most", fix_columns, fill_fixes, false, 2},
-    {"the same failure", cluster_columns, fill_clusters, false, 0},
-    {"how jobs ended", outcome_columns, fill_outcomes, false, 0},
-    {"users", user_columns, fill_users, false, 0},
-    {"accounts", account_columns, fill_accounts, false, 0},
-    {"partitions", partition_columns, fill_partitions, false, 0},
-    {"nodes", node_columns, fill_node_list, false, 0},
-    {"models", model_columns, fill_models, false, 0},
-    {"cards", card_columns, fill_cards, false, 0},
+    {"baseline", "differs from the baseline", "", baseline_columns, fill_baseline, 12, 0},
+    {"causes", "causes", "cause", cause_columns, fill_causes, 5, WORDS},
+    {"standing-out", "nodes that stand out", "node", standing_columns, fill_nodes, 3, WRAPPED | WORDS},
+    {"repeats", "submitted again unchanged", "job", repeat_columns, fill_repeats, 3, WRAPPED},
+    {"sweeps", "sweeps", "sweep", sweep_columns, fill_sweeps, 2, WRAPPED},
+    {"fixes", "would have saved most", "fix", fix_columns, fill_fixes, 2, LINKED},
+    {"clusters", "the same failure", "cause", cluster_columns, fill_clusters, 0, WORDS},
+    {"outcomes", "how jobs ended", "outcome", outcome_columns, fill_outcomes, 0, SMALL},
+    {"users", "users", "user", user_columns, fill_users, 0, SMALL | WO__SECTION_WORDS},
+    {"accounts", "accounts", "account", account_columns, fill_accounts, 0, SMALL},
+    {"partitions", "partitions", "partition", partition_columns, fill_partitions, 0, SMALL},
+    {"nodes", "nodes", "failed first", node_columns, fill_node_list, 0, SMALL | WO__SECTION_WORDS},
+    {"models", "models", "model", model_columns, fill_models, 0, SMALL},
+    {"cards", "cards", "card", card_columns, fill_cards, 0, SMALL},
 };
 _Static_assert(sizeof wo__sections / sizeof *wo__sections == WO__SECTION_COUNT, "the count in the header");

@@ -34,7 +34,8 @@ static void write_line(const struct wo_page *page, enum wo_tint tint, struct wo_
 static void write_section(const struct wo__table *table, const struct wo_page *page, const struct wo__section *section) {
   struct wo_arena arena;
   wo_arena_init(&arena, WO_LIMIT_FLEET_BYTES);
-  struct wo__grid grid = {.arena = &arena, .columns = section->columns, .is_wrapped = section->is_wrapped};
+  struct wo__grid grid = {
+      .arena = &arena, .columns = section->columns, .is_wrapped = (section->properties & WO__SECTION_WRAPPED) != 0};
   struct wo_text rest = {0};
   section->fill(&grid, table->fleet, page->style.is_verbose ? 0 : section->most_short, &rest);
   const bool is_empty = grid.first == NULL;
@@ -49,61 +50,20 @@ static void write_section(const struct wo__table *table, const struct wo_page *p
   wo_arena_done(&arena);
 }
 
-static void write_totals(const struct wo__table *table, const struct wo_page *page, struct wo_text *line) {
-  const struct wo_fleet *const fleet = table->fleet;
-  wo__totals_jobs(line, fleet);
-  write_line(page, WO_TINT_STRONG, line);
-  wo__totals_cost(line, fleet);
-  write_line(page, WO_TINT_PLAIN, line);
-  if (fleet->totals.unread > 0) {
-    wo_text_add(line, "note: files of ");
-    wo__show_counted(line, fleet->totals.unread, "job", "jobs");
-    wo_text_add(line, " could not be read to their end");
-    write_line(page, WO_TINT_WARNING, line);
-  }
-  if (fleet->nodes_left_out > 0) {
-    wo_text_add(line, "note: more than %zu nodes; the jobs of the further ones count for no node", WO_LIMIT_FLEET_NODES);
-    write_line(page, WO_TINT_WARNING, line);
-  }
+static void write_note(void *context, struct wo_view note) {
+  const struct wo_page *const page = context;
+  wo_page_put(page, WO_TINT_WARNING, WO_VIEW("note:"));
+  wo_text_repeat(page->out, ' ', 1);
+  wo_page_flow(page, sizeof "note:", INDENT, WO_TINT_PLAIN, note);
+  wo_page_break(page, 0);
 }
 
-/* ---- Baseline ---- */
-
-static void write_baseline(const struct wo__table *table, const struct wo_page *page, struct wo_text *line) {
-  const struct wo_fleet_baseline *const baseline = &table->fleet->baseline;
-  if (!baseline->is_wanted) return;
-  wo_page_break(page, 0);
-  if (!baseline->has_good || !baseline->has_bad) {
-    wo_text_add(line, baseline->has_good ? "baseline: no failed run of the same user and name"
-                                         : "baseline: no job that went well has this id or path");
-    write_line(page, WO_TINT_WARNING, line);
-    return;
-  }
-  static const struct wo__grid_column columns[] = {
-      {"differs from the baseline", false}, {"good run", false}, {"failed run", false}, {0}};
-  struct wo_arena arena;
-  wo_arena_init(&arena, WO_LIMIT_FLEET_BYTES);
-  struct wo__grid grid = {.arena = &arena, .columns = columns};
-  const struct wo_row *const runs[] = {&baseline->good, &baseline->bad};
-  wo__grid_begin_row(&grid);
-  wo_text_add(&grid.cell, "log");
-  wo__grid_end_cell(&grid);
-  for (size_t i = 0; i < 2; i++) {
-    wo_text_add_clean(&grid.cell, runs[i]->path);
-    wo__grid_end_cell(&grid);
-  }
-  for (size_t i = 0; i < baseline->difference_count; i++) {
-    const struct wo_fleet_difference *const difference = &baseline->differences[i];
-    const struct wo_view cells[] = {difference->name, difference->good, difference->bad};
-    wo__grid_begin_row(&grid);
-    for (size_t c = 0; c < 3; c++) {
-      if (cells[c].len == 0) wo_text_add(&grid.cell, "?");
-      wo_text_add_clean(&grid.cell, cells[c]);
-      wo__grid_end_cell(&grid);
-    }
-  }
-  wo__grid_page(&grid, page, INDENT);
-  wo_arena_done(&arena);
+static void write_totals(struct wo__table *table, struct wo_page *page, struct wo_text *line) {
+  wo__totals_jobs(line, table->fleet);
+  write_line(page, WO_TINT_STRONG, line);
+  wo__totals_cost(line, table->fleet);
+  write_line(page, WO_TINT_PLAIN, line);
+  wo__table_notes(table, write_note, page);
 }
 
 /* ---- Rows ---- */
@@ -215,7 +175,6 @@ enum wo_status wo__write_text(struct wo__table *table) {
   for (size_t i = 0; i < WO__SECTION_COUNT; i++) {
     if (wo__sections[i].most_short > 0 || rows.page.style.is_verbose) write_section(table, &rows.page, &wo__sections[i]);
   }
-  write_baseline(table, &rows.page, &rows.scratch);
   enum wo_status status = wo__table_drain(table) ? write_rows(table, &rows) : table->status;
   if (rows.scratch.is_failed || rows.command.is_failed) status = wo_err_nomem(table->err);
   wo_text_done(&rows.scratch);
