@@ -120,15 +120,15 @@ enum wo_exit wo_run_merge(const struct wo_call *call, int64_t now_ns) {
   WO_OPTION("store", "FILE", about, WO_TO_TEXT(struct wo_fleet_args, store), .wants = "the name of a file")
 
 #define TIME_OPTIONS                                                                                                             \
-  WO_OPTION("since", "TIME", "only jobs that ended since: a date, 2026-11-03T10:15, or 7d,\n12h ago;  {until}  likewise",        \
-            WO_TO_READER(wo_fleet_read_time), .at = offsetof(struct wo_fleet_args, since),                                       \
-            .wants = "a date, or so long ago as 7d"),                                                                            \
+  WO_OPTION("since", "TIME", "only jobs that ended since: a date, 2026-11-03T10:15,\nor 7d, 12h ago;  {until}  likewise",        \
+            .about = "only jobs that ended since then", WO_TO_READER(wo_fleet_read_time),                                        \
+            .at = offsetof(struct wo_fleet_args, since), .wants = "a date, or so long ago as 7d"),                               \
       WO_OPTION("until", "TIME", NULL, WO_TO_READER(wo_fleet_read_time), .at = offsetof(struct wo_fleet_args, until),            \
                 .wants = "a date, or so long ago as 7d", .about = "only jobs that ended until then")
 
 static const struct wo_option report_options[] = {
     STORE_OPTION("the store of `whyoom scan --store FILE`"),
-    WO_OPTION("job", "JOB", "the whole report of one job: its id, or the path of its log", WO_TO_TEXT(struct report_args, job),
+    WO_OPTION("job", "JOB", "the whole report of one job: its id, or the path\nof its log", WO_TO_TEXT(struct report_args, job),
               .wants = "an id or a path"),
     TIME_OPTIONS,
     WO_FLEET_OPTIONS,
@@ -149,8 +149,8 @@ const struct wo_command wo_command_report = {
              "reading their logs again.\n",
     .options = report_options,
     .option_count = sizeof report_options / sizeof report_options[0],
-    .ending = "exit status: 0 no job failed; 1 some did; 2 wrong usage, or the store could not be\n"
-              "read, or shards are missing in it (the rest is reported)\n",
+    .ending = "exit status: 0 no job failed; 1 some did; 2 wrong usage, or the store could not\n"
+              "be read, or shards are missing in it (the rest is reported)\n",
 };
 
 const struct wo_command wo_command_merge = {
@@ -163,6 +163,6 @@ const struct wo_command wo_command_merge = {
              "latest scan diagnosed it.\n",
     .options = merge_options,
     .option_count = sizeof merge_options / sizeof merge_options[0],
-    .ending = "exit status: 0 no job failed; 1 some did; 2 wrong usage, or a store could not be\n"
-              "read, or shards are missing (the rest is reported)\n",
+    .ending = "exit status: 0 no job failed; 1 some did; 2 wrong usage, or a store could not\n"
+              "be read, or shards are missing (the rest is reported)\n",
 };

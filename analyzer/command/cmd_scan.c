@@ -56,20 +56,19 @@ static bool read_shard(void *target, const struct wo_option_value *value) {
 }
 
 static const struct wo_option options[] = {
-    WO_OPTION("store", "FILE", "keep the rows in a SQLite file: what has not changed since\nis not read again",
+    WO_OPTION("store", "FILE", "keep the rows in a SQLite file: files that have not\nchanged are not read again",
               .path = WO_PATH_NONE, WO_TO_TEXT(struct wo_fleet_args, store), .wants = "the name of a file"),
     WO_OPTION("threads", "N", "threads that diagnose (default: one for each core)", .kind = WO_OPTION_NUMBER,
               .at = offsetof(struct scan_args, threads), .least = 1, .most = WO_LIMIT_THREADS, .wants = "a number of threads"),
     WO_OPTION("shard", "I/N",
-              "only part I (from 0) of N of the jobs; in an array of SLURM\nits task decides, unless this is given",
+              "only part I (from 0) of N of the jobs; in an array of\nSLURM its task decides, unless this is given",
               WO_TO_READER(read_shard), .wants = "two numbers, I/N, with I from 0 to N-1"),
-    WO_OPTION("since", "TIME", "only logs written since: a date, 2026-11-03T10:15, or 7d,\n12h ago;  {until}  likewise",
-              WO_TO_READER(wo_fleet_read_time), .at = offsetof(struct scan_args, fleet.since),
-              .wants = "a date, or so long ago as 7d"),
+    WO_OPTION("since", "TIME", "only logs written since: a date, 2026-11-03T10:15, or\n7d, 12h ago;  {until}  likewise",
+              .about = "only logs written since then", WO_TO_READER(wo_fleet_read_time),
+              .at = offsetof(struct scan_args, fleet.since), .wants = "a date, or so long ago as 7d"),
     WO_OPTION("until", "TIME", NULL, WO_TO_READER(wo_fleet_read_time), .at = offsetof(struct scan_args, fleet.until),
               .wants = "a date, or so long ago as 7d", .about = "only logs written until then"),
-    WO_OPTION("include", "GLOB",
-              "only files of such names (or paths, with a /), and these\nalso if their names are not those of logs",
+    WO_OPTION("include", "GLOB", "only files of such names (or paths, with a /), also\nif their names are not those of logs",
               WO_TO_READER(read_pattern), .at = offsetof(struct scan_args, include), .wants = "a pattern"),
     WO_OPTION("exclude", "GLOB", "no files and folders of such names", WO_TO_READER(read_pattern),
               .at = offsetof(struct scan_args, exclude), .wants = "a pattern"),
@@ -221,11 +220,11 @@ const struct wo_command wo_command_scan = {
     .name = "scan",
     .summary = "every job of a folder of logs, with its cause; causes, nodes and hours lost",
     .usage = "scan [OPTION...] DIR...",
-    .about = "Diagnoses all jobs whose logs are below DIR: files are grouped into jobs by their\n"
-             "names (a log, its .err, its script, its monitor trace, its accounting text), a\n"
-             "row for each, and what all of them say together: causes by jobs and by GPU-hours\n"
-             "lost, nodes that stand out, jobs resubmitted unchanged, settings that separate\n"
-             "the good members of a sweep from the bad.\n",
+    .about = "Diagnoses all jobs whose logs are below DIR. Files are grouped into jobs by\n"
+             "their names (a log, its .err, its script, its monitor trace, its accounting\n"
+             "text). The report has what all jobs say together: causes by jobs and by\n"
+             "GPU-hours lost, nodes that stand out, jobs resubmitted unchanged, settings that\n"
+             "separate the good members of a sweep from the bad; and the failed jobs.\n",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .has_threads = true,
