@@ -59,7 +59,7 @@ static void add_slash(struct walk *walk) {
 
 static void report_problem(struct walk *walk, const struct wo_err *err) {
   if (err->code == WO_E_NOMEM) walk->status = WO_E_NOMEM;
-  walk->hooks->on_problem(walk->hooks->context, walk->path.ptr, err);
+  if (!walk->hooks->on_accounting) walk->hooks->on_problem(walk->hooks->context, walk->path.ptr, err);
 }
 
 static void report_errno(struct walk *walk, const char *what) {
@@ -188,11 +188,23 @@ static void hand_out_rest(struct walk *walk, struct found *found, const struct l
   }
 }
 
+static void hand_out_accounting(struct walk *walk, const struct listed *listed, size_t folder_len) {
+  for (size_t i = 0; i < listed->count && !is_cancelled(walk); i++) {
+    if (!wo_group_is_accounting(wo_view_of(listed->names[i]))) continue;
+    const char *const path = enter(walk, folder_len, listed->names[i]);
+    if (path) walk->hooks->on_accounting(walk->hooks->context, path);
+  }
+}
+
 static void hand_out_jobs(struct walk *walk, const struct listed *listed, size_t folder_len, double share) {
   struct wo_arena arena;
   struct wo_grouping grouping;
   struct found found = {0};
   if (listed->count == 0) return;
+  if (walk->hooks->on_accounting) {
+    hand_out_accounting(walk, listed, folder_len);
+    return;
+  }
   wo_arena_init(&arena, WO_LIMIT_GROUPING_BYTES);
   walk->status = wo_group_paths(listed->names, (uint32_t)listed->count, &arena, &grouping);
   const double before = walk->counts.share;

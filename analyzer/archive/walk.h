@@ -56,6 +56,9 @@ struct wo_walk_hooks {
   bool (*on_job)(void *context, const struct wo_walk_job *job, const struct wo_walk_counts *counts);
   /* A file or folder that cannot be read, or is of a kind that is not read. */
   void (*on_problem)(void *context, const char *path, const struct wo_err *err);
+  /* Not NULL: the walk only looks for files of accounting that name no job, and finds no jobs. No problem is reported: the walk for
+   * jobs meets it again. */
+  void (*on_accounting)(void *context, const char *path);
 };
 
 /* Walks over the roots, which are folders, or files that are jobs of their own together with those beside them. WO_E_NOMEM;

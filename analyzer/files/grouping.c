@@ -453,3 +453,17 @@ uint32_t wo_group_by_time(const struct wo_grouping *grouping, const char *const 
   }
   return count;
 }
+
+bool wo_group_is_accounting(struct wo_view path) {
+  static const char *const tools[] = {"sacct", "scontrol"};
+  struct wo_view rest = wo_name_base(path);
+  bool is_any = false;
+  while (rest.len > 0 && !is_any) {
+    const struct wo_view word = wo_name_word(&rest);
+    is_any = WO_NAME_IS_ANY(word, tools);
+  }
+  int64_t task = -1;
+  const struct wo_view id = is_any ? wo_name_id(path, &task) : (struct wo_view){0};
+  const bool is_year = id.len == 4 && wo_view_starts(id, "20"); /* sacct-2026-11.txt */
+  return is_any && (id.len == 0 || is_year || is_date(wo_name_base(path), id));
+}

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyzer/files/names.h"
 #include "analyzer/report/report.h"
 #include "analyzer/scan/read_job.h"
 #include "parsers/base/command/message.h"
@@ -30,19 +31,41 @@ bool wo_batch_is_full(const struct wo_batch *batch) {
   return batch->job_count == WO_LIMIT_BATCH_JOBS || batch->size_bytes >= WO_LIMIT_BATCH_BYTES;
 }
 
-enum wo_status wo_batch_add(struct wo_batch *batch, const struct wo_walk_job *found, struct wo_view owner) {
+static void add_file(struct wo_batch *batch, struct wo_batch_job *job, size_t at, const struct wo_walk_file *file) {
+  const struct wo_view path = wo_arena_copy(&batch->arena, wo_view_of(file->path));
+  job->paths[at] = path.ptr;
+  job->files[at] = (struct wo_store_file){
+      .path = path, .device = file->device, .inode = file->inode, .size_bytes = file->size_bytes, .mtime_ns = file->mtime_ns};
+  batch->size_bytes += file->size_bytes;
+}
+
+static void add_account(struct wo_batch_job *job, size_t at, const struct wo_account_text *text) {
+  job->files[at] = (struct wo_store_file){.path = wo_view_of(text->path),
+                                          .inode = wo_view_hash(WO_HASH_START, text->text) >> 1,
+                                          .size_bytes = (int64_t)text->text.len};
+}
+
+enum wo_status wo_batch_add(struct wo_batch *batch, const struct wo_walk_job *found, struct wo_view owner,
+                            struct wo_accounts *accounts) {
+  struct wo_account_text texts[WO_LIMIT_BATCH_ACCOUNTS];
   struct wo_batch_job *const job = &batch->jobs[batch->job_count];
-  *job = (struct wo_batch_job){.file_count = found->file_count, .log_count = found->log_count, .owner = owner};
+  int64_t task = -1;
+  const struct wo_view id = wo_name_job(wo_view_of(found->files[0].path), &task);
+  const size_t count = accounts ? wo_accounts_find(accounts, id, task, &batch->arena, texts, WO_LIMIT_BATCH_ACCOUNTS) : 0;
+  *job = (struct wo_batch_job){.path_count = found->file_count,
+                               .file_count = found->file_count + count,
+                               .log_count = found->log_count,
+                               .account_count = count,
+                               .owner = owner};
   job->paths = wo_arena_array(&batch->arena, found->file_count, sizeof *job->paths);
-  job->files = wo_arena_array(&batch->arena, found->file_count, sizeof *job->files);
+  job->files = wo_arena_array(&batch->arena, job->file_count, sizeof *job->files);
+  job->accounts = wo_arena_array(&batch->arena, count + 1, sizeof *job->accounts);
   if (found->name.len > 0) job->name = wo_arena_copy(&batch->arena, found->name);
-  for (size_t i = 0; job->paths && job->files && i < found->file_count; i++) {
-    const struct wo_walk_file *const file = &found->files[i];
-    const struct wo_view path = wo_arena_copy(&batch->arena, wo_view_of(file->path));
-    job->paths[i] = path.ptr;
-    job->files[i] = (struct wo_store_file){
-        .path = path, .device = file->device, .inode = file->inode, .size_bytes = file->size_bytes, .mtime_ns = file->mtime_ns};
-    batch->size_bytes += file->size_bytes;
+  if (wo_arena_is_exhausted(&batch->arena)) return WO_E_NOMEM;
+  for (size_t i = 0; i < found->file_count; i++) add_file(batch, job, i, &found->files[i]);
+  for (size_t i = 0; i < count; i++) {
+    job->accounts[i] = texts[i];
+    add_account(job, found->file_count + i, &texts[i]);
   }
   if (wo_arena_is_exhausted(&batch->arena)) return WO_E_NOMEM;
   batch->job_count++;
@@ -81,12 +104,16 @@ static uint64_t hash_head(const char *path) {
 static void read_files(struct wo_batch *batch, struct wo_batch_job *todo, struct wo_job *job,
                        const struct wo_diagnoser *diagnoser) {
   job->no_prefilter = diagnoser->no_prefilter;
-  wo_job_expect(job, todo->paths, todo->file_count);
-  for (size_t i = 0; i < todo->file_count; i++) {
+  wo_job_expect(job, todo->paths, todo->path_count);
+  for (size_t i = 0; i < todo->path_count; i++) {
     struct wo_store_file *const file = &todo->files[i];
     if (diagnoser->keeps_evidence) file->head_hash = hash_head(todo->paths[i]);
     file->is_unread = !wo_read_path(job, todo->paths[i], NULL, &batch->messages);
     batch->message_count += file->is_unread;
+  }
+  for (size_t i = 0; i < todo->account_count; i++) {
+    const struct wo_account_text *const account = &todo->accounts[i];
+    wo_job_read_part(job, account->text, account->path, account->first_line);
   }
 }
 

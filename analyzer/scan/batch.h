@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "analyzer/archive/walk.h"
+#include "analyzer/scan/accounts.h"
 #include "analyzer/scan/pool.h"
 #include "analyzer/store/store.h"
 #include "parsers/base/arena.h"
@@ -15,8 +16,10 @@
 struct wo_batch_job {
   const char **paths; /* of its files, logs first */
   struct wo_store_file *files;
-  size_t file_count, log_count;
+  size_t path_count, file_count, log_count; /* files: those of the paths, then those of the accounts */
   struct wo_view name, owner;
+  struct wo_account_text *accounts; /* what files of many jobs say of it */
+  size_t account_count;
   /* Filled by the thread. */
   bool is_done; /* else memory ran out */
   struct wo_row row;
@@ -37,8 +40,10 @@ struct wo_batch {
 struct wo_batch *wo_batch_new(void);
 struct wo_batch *wo_batch_free(struct wo_batch *batch);
 
-/* Adds a job. WO_E_NOMEM. */
-enum wo_status wo_batch_add(struct wo_batch *batch, const struct wo_walk_job *job, struct wo_view owner);
+/* Adds a job with what `accounts` has of it. Each such text is a file of the job for the store, known by a hash of it, so that a
+ * job is diagnosed again when its own accounting changes, and not when that of others does. WO_E_NOMEM. */
+enum wo_status wo_batch_add(struct wo_batch *batch, const struct wo_walk_job *job, struct wo_view owner,
+                            struct wo_accounts *accounts);
 
 /* Whether it should go to a thread now. */
 bool wo_batch_is_full(const struct wo_batch *batch);

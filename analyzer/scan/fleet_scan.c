@@ -30,6 +30,7 @@ struct scan {
   struct wo_pool *pool;
   size_t most_batches;
   struct wo_batch *batch; /* being filled, or NULL */
+  struct wo_accounts *accounts;
   struct wo_text *errors;
   uint64_t messages;
   struct wo_scan_account account;
@@ -151,7 +152,7 @@ static bool on_job(void *context, const struct wo_walk_job *found, const struct 
   const struct wo_view owner =
       scan->hooks->owner ? scan->hooks->owner(scan->hooks->context, found->files[0].owner) : (struct wo_view){0};
   if (!scan->batch) scan->batch = wo_batch_new();
-  if (!scan->batch || wo_batch_add(scan->batch, found, owner) != WO_OK) {
+  if (!scan->batch || wo_batch_add(scan->batch, found, owner, scan->accounts) != WO_OK) {
     scan->status = wo_err_nomem(scan->err);
     return false;
   }
@@ -213,6 +214,30 @@ static void drain(struct scan *scan) {
   }
 }
 
+static void on_accounting(void *context, const char *path) {
+  struct scan *const scan = context;
+  struct wo_err err = {0};
+  struct wo_text line = {0};
+  if (scan->status != WO_OK || wo_accounts_add(scan->accounts, path, &err) == WO_OK) return;
+  wo_message_error(&line, wo_view_of(path), &err);
+  add_messages(scan, (struct wo_view){line.ptr, line.len}, 1);
+  wo_text_done(&line);
+}
+
+/* Accounting may be anywhere in the archive, so it is looked for before the first job. */
+static void find_accounts(struct scan *scan) {
+  const struct wo_walk_hooks hooks = {.context = scan, .on_accounting = on_accounting};
+  const struct wo_scan_settings *const settings = scan->settings;
+  struct wo_walk_counts counts;
+  scan->status = wo_accounts_new(&scan->accounts);
+  if (scan->status == WO_OK)
+    scan->status = wo_walk(settings->roots, settings->root_count, &settings->walk, &hooks, scan->hooks->is_cancelled, &counts);
+  if (scan->status != WO_OK)
+    wo_err_nomem(scan->err);
+  else
+    wo_accounts_sort(scan->accounts);
+}
+
 static void walk_and_diagnose(struct scan *scan) {
   const struct wo_walk_hooks hooks = {.context = scan, .on_job = on_job, .on_problem = on_problem};
   const struct wo_scan_settings *const settings = scan->settings;
@@ -241,8 +266,10 @@ enum wo_status wo_fleet_scan(const struct wo_pack *pack, struct wo_store *store,
   scan.status = wo_pool_new(settings->threads, &wo_batch_work, &diagnoser, &scan.pool, err);
   if (scan.status != WO_OK) return scan.status;
   begin(&scan);
+  if (scan.status == WO_OK) find_accounts(&scan);
   if (scan.status == WO_OK) walk_and_diagnose(&scan);
   wo_pool_free(scan.pool);
+  wo_accounts_free(scan.accounts);
   end(&scan);
   *ret_account = scan.account;
   return scan.status;

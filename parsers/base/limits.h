@@ -151,6 +151,13 @@
 /* Bytes at the start of a file by which a scan tells one that has grown from another of the same name; no cap. */
 #define WO_LIMIT_HEAD_HASH_BYTES ((size_t)4096)
 
+/* Jobs, and files, of accounting that is looked up (40 bytes, and an open file, each): protect memory. */
+#define WO_LIMIT_ACCOUNTS ((size_t)1000 * 1000)
+#define WO_LIMIT_ACCOUNT_FILES ((size_t)256)
+
+/* Files of accounting that say something of one job; further ones are left out. */
+#define WO_LIMIT_BATCH_ACCOUNTS ((size_t)4)
+
 /* Parts of one archive that are scanned apart. */
 #define WO_LIMIT_SHARDS 100000
 
