@@ -18,7 +18,7 @@
   X(COMMIT, "COMMIT")                                                                                                            \
   X(ROLLBACK, "ROLLBACK")                                                                                                        \
   X(FIND, "SELECT id FROM job WHERE path = ?1")                                                                                  \
-  X(COMPARE, "SELECT j.rules = ?2, f.path, f.inode, f.size_bytes, f.mtime_ns, f.is_unread"                                       \
+  X(COMPARE, "SELECT j.rules, f.path, f.inode, f.size_bytes, f.mtime_ns, f.is_unread"                                            \
              " FROM job j LEFT JOIN file f ON f.job = j.id WHERE j.path = ?1 ORDER BY f.at")                                     \
   X(PUT, "INSERT OR REPLACE INTO job (id, rules, scan, $columns) VALUES (?1, ?2, ?3, $values)")                                  \
   X(PUT_FILE, "INSERT INTO file (job, at, path, device, inode, size_bytes, mtime_ns, head_hash, is_unread)"                      \
