@@ -6,6 +6,7 @@
 #include "analyzer/pack/pack_bytes.h"
 #include "analyzer/pack/pack_form.h"
 #include "analyzer/pack/pack_words.h"
+#include "parsers/base/clean.h"
 #include "parsers/base/limits.h"
 
 /* The names that are used, of kinds, marks or fields: their numbers in the pack, by those in the program, and their texts. */
@@ -21,6 +22,7 @@ struct names {
 
 struct packer {
   const struct wo_job *job;
+  struct wo_arena arena; /* texts that had to be cleaned */
   struct wo__words words;
   struct names kinds, marks, fields;
   struct wo_text body; /* inputs, counts and events: what the texts and names are used in */
@@ -29,8 +31,19 @@ struct packer {
   int64_t time_ns, stamp_ns;
 };
 
+/* Texts that are not clean are refused when they are read: names of hosts out of strange file names are cleaned here. */
+static struct wo_view clean(struct packer *p, struct wo_view text) {
+  if (text.len <= WO_LIMIT_MESSAGE_BYTES && wo_clean_printable_until(text, 0) == text.len) return text;
+  char buf[WO_LIMIT_MESSAGE_BYTES];
+  const struct wo_view cleaned = wo_clean_utf8(text, buf, sizeof buf);
+  if (wo_view_equal(cleaned, text)) return text;
+  const struct wo_view kept = wo_arena_copy(&p->arena, cleaned);
+  if (wo_arena_is_exhausted(&p->arena)) p->words.is_failed = true;
+  return kept;
+}
+
 static void put_word(struct packer *p, struct wo_view text) {
-  wo__put_number(&p->body, wo__word(&p->words, text));
+  wo__put_number(&p->body, wo__word(&p->words, clean(p, text)));
 }
 
 static void put_name(struct packer *p, struct names *names, unsigned which, const char *name) {
@@ -51,10 +64,7 @@ static void put_input(struct packer *p, const struct wo_job_input *input) {
   wo__put_number(&p->body, (input->is_compressed ? WO__PACK_COMPRESSED : 0) | (input->is_path_exact ? WO__PACK_PATH_EXACT : 0) |
                                (input->is_unreadable ? WO__PACK_UNREADABLE : 0) | (input->is_recording ? WO__PACK_RECORDING : 0));
   wo__put_number(&p->body, input->note_count);
-  for (size_t i = 0; i < input->note_count; i++) {
-    wo__put_number(&p->body, input->notes[i].len);
-    wo_text_add_view(&p->body, input->notes[i]);
-  }
+  for (size_t i = 0; i < input->note_count; i++) put_word(p, input->notes[i]);
 }
 
 static void put_counts(struct packer *p) {
@@ -173,7 +183,7 @@ static void put_names(const struct names *names, struct wo_text *out) {
   for (uint32_t i = 0; i < names->count; i++) wo__put_number(out, names->words[i]);
 }
 
-/* Texts of evidence are clean (wo_event_add), so that none holds a NUL. */
+/* Texts of evidence, paths and notes are clean (wo_clean_utf8), so that none holds a NUL. */
 static void put_words(const struct wo__words *words, struct wo_text *out) {
   wo__put_number(out, words->count);
   wo__put_number(out, words->bytes + words->count);
@@ -202,11 +212,13 @@ enum wo_status wo_job_pack(const struct wo_job *job, struct wo_text *out) {
   struct packer *const p = calloc(1, sizeof *p);
   if (!p) return WO_E_NOMEM;
   p->job = job;
+  wo_arena_init(&p->arena, WO_LIMIT_PACKED_JOB_BYTES);
   struct wo_text raw = {0};
   const enum wo_status status = put_all(p, &raw, out);
   wo_text_done(&raw);
   wo_text_done(&p->body);
   wo__words_done(&p->words);
+  wo_arena_done(&p->arena);
   free(p);
   return status;
 }

@@ -111,8 +111,7 @@ static uint32_t take_name(struct unpacker *u, const struct names *names) {
 static void take_notes(struct unpacker *u, struct wo_job_input *input) {
   input->note_count = (size_t)wo__take_number(&u->in, sizeof input->notes / sizeof input->notes[0]);
   for (size_t i = 0; i < input->note_count; i++) {
-    const size_t len = take_count(u);
-    input->notes[i] = wo__take_bytes(&u->in, len);
+    input->notes[i] = take_word(u);
   }
 }
 

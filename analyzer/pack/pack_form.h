@@ -3,7 +3,7 @@
  *   "WOJ" form-number raw-length, then compressed:
  *     texts: count, length of all, the texts, each ended by a NUL
  *     names: of kinds, of marks, of fields: count, numbers of texts each
- *     inputs: count, and for each: path, format, bytes, lines, flags, notes (count, length and bytes each)
+ *     inputs: count, and for each: path, format, bytes, lines, flags, notes (count, texts)
  *     counts: inputs not opened, inputs left out; evidence dropped, flags; by kind: count, and kind and number each
  *     events: count, and for each: kind, mark, flags, severity, place, text, what its flags announce, fields
  *

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "analyzer/pack/job_pack.h"
+#include "parsers/base/clean.h"
 #include "parsers/base/input/input.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/job/job_sample.h"
@@ -207,6 +208,21 @@ static void test_files_that_cannot_be_opened(void **state) {
   check_job(*state, paths, 3);
 }
 
+/* A host as only the name of a file can give it: kept clean, so that the job can be restored. */
+static void test_texts_that_are_not_clean(void **state) {
+  struct wo_job *job = NULL;
+  assert_int_equal(wo_job_new(*state, &job), WO_OK);
+  assert_int_equal(wo_job_read_text(job, WO_VIEW("Segmentation fault (core dumped)\n"), "a.err"), WO_OK);
+  assert_true(job->events.count > 0);
+  job->events.items[0].host = WO_VIEW("no\xff" "de\n\x1b[1m");
+  struct wo_text packed = packed_of(job);
+  struct wo_job *const restored = unpack(*state, &packed);
+  assert_true(wo_view_is(restored->events.items[0].host, "no" WO_REPLACEMENT "de  [1m"));
+  wo_job_free(restored);
+  wo_job_free(job);
+  wo_text_done(&packed);
+}
+
 /* ---- Damage, versions and memory ---- */
 
 static struct wo_text pack_sample(const struct wo_pack *pack) {
@@ -279,6 +295,7 @@ int main(void) {
       cmocka_unit_test(test_corpus),
       cmocka_unit_test(test_a_job_without_inputs),
       cmocka_unit_test(test_files_that_cannot_be_opened),
+      cmocka_unit_test(test_texts_that_are_not_clean),
       cmocka_unit_test(test_any_damage_is_found),
       cmocka_unit_test(test_a_newer_form),
       cmocka_unit_test(test_memory_that_is_out),
