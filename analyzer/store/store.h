@@ -76,16 +76,25 @@ enum wo_store_fresh {
   WO_STORE_NEW,       /* the store does not have the job */
   WO_STORE_CHANGED,   /* a file is new, gone, or its content another */
   WO_STORE_APPENDED,  /* files have grown behind the same first bytes (head_hash is compared by the caller) */
-  WO_STORE_OLD_RULES, /* the files are the same; other rules diagnosed it */
+  WO_STORE_OLD_RULES, /* the files are the same; other rules diagnosed it, and the evidence that is kept can be diagnosed again */
+  WO_STORE_OLD_PATTERNS, /* the files are the same; other patterns looked for evidence in them */
   WO_STORE_SAME
 };
 
-/* Compares. `path` is the key of the row; only paths, devices, inodes, sizes and times of `files` are looked at. */
+/* Compares. `path` is the key of the row; only paths, inodes, sizes and times of `files` are looked at, in any order. The device
+ * is not: each node that mounts a network file system has another. A file that could not be read has changed, because its rights
+ * may have, which neither its size nor its time shows. In a transaction this is twice as fast.
+ *
+ * Versions of rules are "PATTERNS-REST" (wo_pack_version): what is before the last '-' decides about evidence. */
 enum wo_status wo_store_compare(struct wo_store *store, struct wo_view path, const struct wo_store_file *files, size_t count,
                                 struct wo_view rules, enum wo_store_fresh *ret_fresh, struct wo_err *err);
 
 /* Puts a job in place of the one with the same path. */
 enum wo_status wo_store_put(struct wo_store *store, const struct wo_store_job *job, struct wo_err *err);
+
+/* Puts a row in place of the one with the same path, which must be there (WO_E_UNKNOWN), and keeps its files and evidence: that
+ * was diagnosed again. */
+enum wo_status wo_store_put_row(struct wo_store *store, const struct wo_row *row, struct wo_view rules, struct wo_err *err);
 
 /* Notes a file or folder that could not be read and belongs to no job / forgets that note. */
 enum wo_status wo_store_put_problem(struct wo_store *store, struct wo_view path, struct wo_view message, struct wo_err *err);
@@ -95,7 +104,8 @@ enum wo_status wo_store_drop_problem(struct wo_store *store, struct wo_view path
 enum wo_status wo_store_forget(struct wo_store *store, int64_t before_ns, int64_t *ret_count, struct wo_err *err);
 
 /* Calls fn for each job, in the order of paths (bytes), with the row (valid during the call), until it returns false. `where` is
- * a condition in SQL over the table `job`, a constant of the caller; NULL: all jobs. */
+ * a condition in SQL over the table `job`, a constant of the caller; NULL: all jobs. fn must not change the store. Texts are as
+ * the file holds them, and the file may come from anywhere: they are to be cleaned on their way out. */
 typedef bool (*wo_store_row_fn)(void *context, int64_t id, const struct wo_row *row);
 enum wo_status wo_store_each(struct wo_store *store, const char *where, wo_store_row_fn fn, void *context, struct wo_err *err);
 

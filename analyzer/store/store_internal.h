@@ -18,7 +18,7 @@
   X(COMMIT, "COMMIT")                                                                                                            \
   X(ROLLBACK, "ROLLBACK")                                                                                                        \
   X(FIND, "SELECT id FROM job WHERE path = ?1")                                                                                  \
-  X(COMPARE, "SELECT j.rules = ?2, f.path, f.inode, f.size_bytes, f.mtime_ns, f.is_unread"                                       \
+  X(COMPARE, "SELECT j.rules, f.path, f.inode, f.size_bytes, f.mtime_ns, f.is_unread"                                            \
              " FROM job j LEFT JOIN file f ON f.job = j.id WHERE j.path = ?1 ORDER BY f.at")                                     \
   X(PUT, "INSERT OR REPLACE INTO job (id, rules, scan, $columns) VALUES (?1, ?2, ?3, $values)")                                  \
   X(PUT_FILE, "INSERT INTO file (job, at, path, device, inode, size_bytes, mtime_ns, head_hash, is_unread)"                      \
@@ -113,6 +113,9 @@ enum wo_status wo__store_make(struct wo_store *store, struct wo_err *err);
 /* Holds the columns of the table `job` against those of rows. With `may_add` (in a transaction) those that are missing are added.
  * WO_E_KIND: columns are missing, or some are not known. */
 enum wo_status wo__store_check_columns(struct wo_store *store, bool may_add, struct wo_err *err);
+
+/* Makes the views anew if another version of whyoom made them. In a transaction. */
+enum wo_status wo__store_update_views(struct wo_store *store, struct wo_err *err);
 
 /* ---- store_open.c ---- */
 

@@ -25,14 +25,22 @@ static enum wo_store_fresh compare_file(sqlite3_stmt *row, const struct wo_store
   return file->size_bytes > size_bytes ? WO_STORE_APPENDED : WO_STORE_CHANGED;
 }
 
+static enum wo_store_fresh compare_rules(struct wo_view kept, struct wo_view now) {
+  if (wo_view_equal(kept, now)) return WO_STORE_SAME;
+  const size_t kept_end = wo_view_find_last(kept, WO_VIEW("-"), kept.len), end = wo_view_find_last(now, WO_VIEW("-"), now.len);
+  const bool is_same_part = kept_end == end && end != WO_NOT_FOUND && memcmp(kept.ptr, now.ptr, end) == 0;
+  return is_same_part ? WO_STORE_OLD_RULES : WO_STORE_OLD_PATTERNS;
+}
+
 /* The verdict of all rows of the statement. */
-static int compare_rows(sqlite3_stmt *rows, const struct wo_store_file *files, size_t count, enum wo_store_fresh *ret) {
+static int compare_rows(sqlite3_stmt *rows, const struct wo_store_file *files, size_t count, struct wo_view rules,
+                        enum wo_store_fresh *ret) {
   size_t seen = 0;
   bool is_changed = false, is_appended = false;
   int code;
   *ret = WO_STORE_NEW;
   while ((code = sqlite3_step(rows)) == SQLITE_ROW) {
-    if (*ret == WO_STORE_NEW) *ret = sqlite3_column_int(rows, 0) ? WO_STORE_SAME : WO_STORE_OLD_RULES;
+    if (*ret == WO_STORE_NEW) *ret = compare_rules(wo__store_text(rows, 0), rules);
     if (sqlite3_column_type(rows, 1) == SQLITE_NULL) continue;
     const struct wo_store_file *const file = find_file(files, count, seen++, wo__store_text(rows, 1));
     const enum wo_store_fresh one = compare_file(rows, file);
@@ -53,9 +61,8 @@ enum wo_status wo_store_compare(struct wo_store *store, struct wo_view path, con
   sqlite3_stmt *const rows = wo__store_statement(store, WO__STORE_COMPARE, err);
   if (!rows) return store->last_failure;
   wo__store_bind_text(rows, 1, path);
-  wo__store_bind_text(rows, 2, rules);
   enum wo_store_fresh fresh;
-  const int code = compare_rows(rows, files, count, &fresh);
+  const int code = compare_rows(rows, files, count, rules, &fresh);
   sqlite3_reset(rows);
   if (code != SQLITE_DONE) return wo__store_fail(store, code, err);
   *ret_fresh = fresh;

@@ -47,19 +47,20 @@ static enum wo_status drop_parts(struct wo_store *store, int64_t id, struct wo_e
 }
 
 /* Puts the row in place of that of the same id, or (WO_ROW_UNKNOWN) as a new one. */
-static enum wo_status put_row(struct wo_store *store, const struct wo_store_job *job, int64_t id, struct wo_err *err) {
+static enum wo_status put_row(struct wo_store *store, const struct wo_row *row, struct wo_view rules, int64_t id,
+                              struct wo_err *err) {
   enum { FIRST = 4 };
   sqlite3_stmt *const put = wo__store_statement(store, WO__STORE_PUT, err);
   if (!put) return store->last_failure;
   wo__store_bind_number(put, 1, id);
-  wo__store_bind_text(put, 2, job->rules);
+  wo__store_bind_text(put, 2, rules);
   wo__store_bind_number(put, 3, store->scan > 0 ? store->scan : WO_ROW_UNKNOWN);
   for (enum wo_column_id column = 0; column < WO_COLUMN_COUNT_; column++) {
     const int at = FIRST + (int)column;
     if (wo_columns[column].type == WO_COLUMN_TEXT) {
-      wo__store_bind_known_text(put, at, wo_row_text(&job->row, column));
+      wo__store_bind_known_text(put, at, wo_row_text(row, column));
     } else {
-      wo__store_bind_number(put, at, wo_row_number(&job->row, column));
+      wo__store_bind_number(put, at, wo_row_number(row, column));
     }
   }
   return wo__store_step(store, put, err);
@@ -120,7 +121,7 @@ static enum wo_status put_job(struct wo_store *store, const struct wo_store_job 
   int64_t id = WO_ROW_UNKNOWN;
   enum wo_status status = wo_store_find(store, job->row.path, &id, err);
   if (status == WO_OK && id != WO_ROW_UNKNOWN) status = drop_parts(store, id, err);
-  if (status == WO_OK) status = put_row(store, job, id, err);
+  if (status == WO_OK) status = put_row(store, &job->row, job->rules, id, err);
   if (status != WO_OK) return status;
   if (id == WO_ROW_UNKNOWN) id = sqlite3_last_insert_rowid(store->db);
   for (size_t i = 0; i < job->file_count && status == WO_OK; i++) status = put_file(store, id, i, &job->files[i], err);
@@ -132,6 +133,25 @@ enum wo_status wo_store_put(struct wo_store *store, const struct wo_store_job *j
   const bool is_own = !store->is_transaction;
   const enum wo_status status = is_own ? wo_store_begin(store, err) : WO_OK;
   return status == WO_OK ? wo__store_end_own(store, is_own, put_job(store, job, err), err) : status;
+}
+
+/* Its nodes follow from the row; files and evidence stay. */
+static enum wo_status put_row_again(struct wo_store *store, const struct wo_row *row, struct wo_view rules, struct wo_err *err) {
+  int64_t id = WO_ROW_UNKNOWN;
+  enum wo_status status = wo_store_find(store, row->path, &id, err);
+  if (status != WO_OK) return status;
+  if (id == WO_ROW_UNKNOWN) return wo__store_refuse(store, WO_E_UNKNOWN, err, "has no such job");
+  sqlite3_stmt *const drop = wo__store_statement(store, WO__STORE_DROP_NODES, err);
+  if (drop) wo__store_bind_number(drop, 1, id);
+  status = wo__store_step(store, drop, err);
+  if (status == WO_OK) status = put_row(store, row, rules, id, err);
+  return status == WO_OK ? put_nodes(store, id, row->nodes, err) : status;
+}
+
+enum wo_status wo_store_put_row(struct wo_store *store, const struct wo_row *row, struct wo_view rules, struct wo_err *err) {
+  const bool is_own = !store->is_transaction;
+  const enum wo_status status = is_own ? wo_store_begin(store, err) : WO_OK;
+  return status == WO_OK ? wo__store_end_own(store, is_own, put_row_again(store, row, rules, err), err) : status;
 }
 
 /* ---- Problems ---- */

@@ -319,6 +319,7 @@ int main(int argc, char **argv) {
   embed->pack = pack;
   bool is_done = pack != NULL && embed_files(embed, read.count) && write_prefilter(embed, pack);
   write_tables(embed);
+  if (pack != NULL) fprintf(out, "const uint64_t wo_embedded_hash = UINT64_C(%" PRIu64 ");\n", pack->files_hash);
   is_done = ferror(out) == 0 && is_done;
   is_done = fclose(out) == 0 && is_done;
   /* A half-written file must not look finished to the next build. */

@@ -15,6 +15,9 @@ extern const size_t wo_embedded_short_count;
 extern const struct wo_rule_file wo_embedded_full[];
 extern const size_t wo_embedded_full_count;
 
+/* Of all these files as written (wo_pack_version). */
+extern const uint64_t wo_embedded_hash;
+
 /* The tables of the literals of all patterns in these files, in the order in which a load makes them. */
 extern const struct wo_prefilter_tables wo_embedded_prefilter;
 

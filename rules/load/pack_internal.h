@@ -56,4 +56,9 @@ void wo_pack_index_add(struct wo_pack_index *index, enum wo_sort sort, struct wo
 /* The value of a name, or WO_NOT_FOUND. NULL index: nothing is found. */
 size_t wo_pack_index_find(const struct wo_pack_index *index, enum wo_sort sort, struct wo_view name);
 
+/* Hashes of rules begin with this; each call adds a number, or a text with its length. */
+#define WO__RULE_HASH_START UINT64_C(14695981039346656037)
+void wo__hash_number(uint64_t *hash, uint64_t number);
+void wo__hash_text(uint64_t *hash, struct wo_view text);
+
 #endif

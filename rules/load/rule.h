@@ -289,6 +289,9 @@ struct wo_pack {
   size_t define_count;
   struct wo_off *offs;
   size_t off_count;
+  /* for wo_pack_version: hashes of files that are not the user's, unless they are the compiled-in ones, and of those that are */
+  uint64_t files_hash, user_files_hash;
+  bool is_compiled_in;
 };
 
 /* How much to load: diagnosis leaves out examples and long texts, and so starts faster. For one job, built-in causes are read as
@@ -311,6 +314,13 @@ enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum
 /* Loads the compiled-in packs, then (dir not NULL) every .json file below that folder in the order of their paths, which adds and
  * overrides. */
 enum wo_status wo_pack_load_all(const char *dir, enum wo_load_depth depth, struct wo_pack **ret_pack, struct wo_err *err);
+
+/* Names the rules of a pack, the same on every machine and at every depth of load: "0123456789abcdef-fedcba9876543210", with a NUL.
+ * The first part stands for all that decides about evidence: the patterns, and the version of the program. Where only the second
+ * part differs, evidence that was kept can be diagnosed again. It differs when a rule file does, built in or the user's. For packs
+ * of wo_pack_load_all. */
+enum { WO_PACK_VERSION_BYTES = 34 };
+void wo_pack_version(const struct wo_pack *pack, char version[WO_PACK_VERSION_BYTES]);
 
 /* Frees a pack; NULL allowed; returns NULL. */
 struct wo_pack *wo_pack_free(struct wo_pack *pack);

@@ -311,6 +311,16 @@ static bool parse_files(struct wo_loader *loader, const struct wo_rule_file *fil
   return true;
 }
 
+/* Compiled-in trees have no text: the hash of their files was made when the program was built. */
+static void hash_files(struct wo_pack *pack, const struct wo_rule_file *files, size_t count) {
+  pack->files_hash = pack->user_files_hash = WO__RULE_HASH_START;
+  for (size_t i = 0; i < count; i++) {
+    uint64_t *const hash = files[i].is_user ? &pack->user_files_hash : &pack->files_hash;
+    if (files[i].tree != NULL) pack->is_compiled_in = true;
+    if (files[i].tree == NULL) wo__hash_text(hash, (struct wo_view){files[i].data, files[i].size});
+  }
+}
+
 /* Counts, makes the arrays, and reads, pass by pass. */
 static bool read_files(struct wo_loader *loader, const struct wo_rule_file *files, size_t count,
                        const struct wo_rule_json *jsons) {
@@ -345,6 +355,7 @@ enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum
     *loader = (struct wo_loader){.pack = pack, .depth = depth, .err = err};
     loader->names =
         (struct wo_names){.nearest = nearest_name, .unit_of = unit_of, .definition = definition_of, .context = loader};
+    hash_files(pack, files, count);
     is_loaded = parse_files(loader, files, count, jsons) && read_files(loader, files, count, jsons);
     status = loader->status;
     assert(is_loaded == (status == WO_OK));

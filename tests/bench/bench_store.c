@@ -63,7 +63,7 @@ static void ask_fresh(struct wo_store *store, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     enum wo_store_fresh fresh = WO_STORE_NEW;
     wo_store_make_job(&made, "/scratch/logs/project", i, 0);
-    must(wo_store_compare(store, made.job.row.path, made.files, 2, WO_VIEW("r1"), &fresh, &err), &err);
+    must(wo_store_compare(store, made.job.row.path, made.files, 2, WO_VIEW("p1-r1"), &fresh, &err), &err);
     same += fresh == WO_STORE_SAME;
   }
   must(wo_store_commit(store, &err), &err);
@@ -109,7 +109,7 @@ static void write_shards(uint32_t count, uint32_t jobs, const char *folder) {
     snprintf(path, sizeof path, "%s/%" PRIu32 ".db", folder, shard);
     struct wo_store *const store = open_file(path);
     struct wo_store_scan scan = {
-        .roots = WO_VIEW("/scratch/logs"), .shard = shard, .shard_count = count, .rules = WO_VIEW("r1"), .start_ns = shard + 1};
+        .roots = WO_VIEW("/scratch/logs"), .shard = shard, .shard_count = count, .rules = WO_VIEW("p1-r1"), .start_ns = shard + 1};
     must(wo_store_begin_scan(store, &scan, &err), &err);
     put_jobs(store, shard, count, jobs);
     scan.end_ns = 1000000 + shard;

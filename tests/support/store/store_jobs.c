@@ -42,7 +42,7 @@ static void set_numbers(struct wo_store_made *made, uint32_t number) {
 }
 
 void wo_store_make_job(struct wo_store_made *made, const char *folder, uint32_t number, size_t evidence_bytes) {
-  made->job = (struct wo_store_job){.row = wo_row_empty(), .files = made->files, .file_count = 2, .rules = WO_VIEW("r1")};
+  made->job = (struct wo_store_job){.row = wo_row_empty(), .files = made->files, .file_count = 2, .rules = WO_VIEW("p1-r1")};
   snprintf(made->path, sizeof made->path, "%s/slurm-%07" PRIu32 ".out", folder, number);
   snprintf(made->other, sizeof made->other, "%s/slurm-%07" PRIu32 ".err", folder, number);
   snprintf(made->id, sizeof made->id, "%" PRIu32, 4000000 + number);
@@ -133,7 +133,7 @@ struct wo_store *wo_store_must_open(const char *path, enum wo_store_mode mode) {
 
 void wo_store_fill(const char *path, const char *folder, uint32_t first, uint32_t count, int64_t start_ns) {
   struct wo_store *const store = wo_store_must_open(path, WO_STORE_WRITE);
-  struct wo_store_scan scan = {.roots = wo_view_of(folder), .shard_count = 1, .rules = WO_VIEW("r1"), .start_ns = start_ns};
+  struct wo_store_scan scan = {.roots = wo_view_of(folder), .shard_count = 1, .rules = WO_VIEW("p1-r1"), .start_ns = start_ns};
   struct wo_err err = {0};
   struct wo_store_made *const made = malloc(sizeof *made);
   must(made != NULL, "memory");

@@ -40,6 +40,13 @@ static void put(struct place *place, uint32_t number) {
   if (wo_store_put(place->store, &place->made.job, &err) != WO_OK) fail_msg("%s", err.message);
 }
 
+static enum wo_store_fresh compare(struct place *place, size_t count, const char *rules) {
+  enum wo_store_fresh fresh = WO_STORE_NEW;
+  assert_int_equal(
+      wo_store_compare(place->store, place->made.job.row.path, place->made.files, count, wo_view_of(rules), &fresh, NULL), WO_OK);
+  return fresh;
+}
+
 /* ---- Rows ---- */
 
 static bool compare_row(void *context, int64_t id, const struct wo_row *row) {
@@ -134,6 +141,33 @@ static void test_a_job_that_is_put_again_is_replaced_with_all_its_parts(void **s
   free(third);
 }
 
+/* Its evidence was diagnosed again: row and nodes are others, files and evidence are not. */
+static void test_a_row_is_replaced(void **state) {
+  struct place *const place = *state;
+  put(place, 1);
+  put(place, 2);
+  char *const before = wo_store_dump(place->store);
+  struct wo_row row = place->made.job.row;
+  row.title = WO_VIEW("another");
+  row.nodes = WO_VIEW("n1");
+  assert_int_equal(wo_store_put_row(place->store, &row, WO_VIEW("p1-r2"), NULL), WO_OK);
+  assert_int_equal(compare(place, 2, "p1-r2"), WO_STORE_SAME);
+  char *const after = wo_store_dump(place->store);
+  assert_non_null(strstr(after, "|another|"));
+  assert_non_null(strstr(after, "2.out n1 \nend"));
+  const char *const evidence = strstr(strstr(before, "0000002.err"), "] ");
+  assert_memory_equal(evidence, strstr(strstr(after, "0000002.err"), "] "), strcspn(evidence, "\n"));
+  row.path = WO_VIEW("/logs/none");
+  struct wo_err err = {0};
+  assert_int_equal(wo_store_put_row(place->store, &row, WO_VIEW("p1-r2"), &err), WO_E_UNKNOWN);
+  put(place, 2);
+  char *const again = wo_store_dump(place->store);
+  assert_string_equal(before, again);
+  free(before);
+  free(after);
+  free(again);
+}
+
 static void test_where_chooses_rows(void **state) {
   struct place *const place = *state;
   for (uint32_t i = 0; i < 4; i++) put(place, i);
@@ -144,39 +178,36 @@ static void test_where_chooses_rows(void **state) {
 
 /* ---- Comparing ---- */
 
-static enum wo_store_fresh compare(struct place *place, size_t count, const char *rules) {
-  enum wo_store_fresh fresh = WO_STORE_NEW;
-  assert_int_equal(
-      wo_store_compare(place->store, place->made.job.row.path, place->made.files, count, wo_view_of(rules), &fresh, NULL), WO_OK);
-  return fresh;
-}
-
 static void test_compare(void **state) {
   struct place *const place = *state;
   wo_store_make_job(&place->made, "/logs", 7, 0);
   struct wo_store_file *const file = place->made.files;
-  assert_int_equal(compare(place, 2, "r1"), WO_STORE_NEW);
+  assert_int_equal(compare(place, 2, "p1-r1"), WO_STORE_NEW);
   put(place, 7);
-  assert_int_equal(compare(place, 2, "r1"), WO_STORE_SAME);
-  assert_int_equal(compare(place, 2, "r2"), WO_STORE_OLD_RULES);
-  assert_int_equal(compare(place, 1, "r1"), WO_STORE_CHANGED);
+  assert_int_equal(compare(place, 2, "p1-r1"), WO_STORE_SAME);
+  assert_int_equal(compare(place, 2, "p1-r2"), WO_STORE_OLD_RULES);
+  assert_int_equal(compare(place, 2, "p2-r1"), WO_STORE_OLD_PATTERNS);
+  assert_int_equal(compare(place, 2, "p11-r1"), WO_STORE_OLD_PATTERNS);
+  assert_int_equal(compare(place, 2, "p1"), WO_STORE_OLD_PATTERNS);
+  assert_int_equal(compare(place, 2, ""), WO_STORE_OLD_PATTERNS);
+  assert_int_equal(compare(place, 1, "p1-r1"), WO_STORE_CHANGED);
   file[0].device++;
-  assert_int_equal(compare(place, 2, "r1"), WO_STORE_SAME);
+  assert_int_equal(compare(place, 2, "p1-r1"), WO_STORE_SAME);
   file[1].size_bytes++;
-  assert_int_equal(compare(place, 2, "r1"), WO_STORE_APPENDED);
+  assert_int_equal(compare(place, 2, "p1-r1"), WO_STORE_APPENDED);
   file[1].mtime_ns++;
-  assert_int_equal(compare(place, 2, "r2"), WO_STORE_APPENDED);
+  assert_int_equal(compare(place, 2, "p1-r2"), WO_STORE_APPENDED);
   file[1].size_bytes--;
-  assert_int_equal(compare(place, 2, "r1"), WO_STORE_CHANGED);
+  assert_int_equal(compare(place, 2, "p1-r1"), WO_STORE_CHANGED);
   file[1].mtime_ns--;
   file[0].inode++;
-  assert_int_equal(compare(place, 2, "r1"), WO_STORE_CHANGED);
+  assert_int_equal(compare(place, 2, "p1-r1"), WO_STORE_CHANGED);
   file[0].inode--;
   file[0].size_bytes--;
-  assert_int_equal(compare(place, 2, "r1"), WO_STORE_CHANGED);
+  assert_int_equal(compare(place, 2, "p1-r1"), WO_STORE_CHANGED);
   file[0].size_bytes++;
   file[0].path = WO_VIEW("/logs/other");
-  assert_int_equal(compare(place, 2, "r1"), WO_STORE_CHANGED);
+  assert_int_equal(compare(place, 2, "p1-r1"), WO_STORE_CHANGED);
 }
 
 static void test_the_order_of_files_does_not_matter(void **state) {
@@ -184,7 +215,7 @@ static void test_the_order_of_files_does_not_matter(void **state) {
   put(place, 7);
   const struct wo_store_file swapped[] = {place->made.files[1], place->made.files[0]};
   enum wo_store_fresh fresh = WO_STORE_NEW;
-  assert_int_equal(wo_store_compare(place->store, place->made.job.row.path, swapped, 2, WO_VIEW("r1"), &fresh, NULL), WO_OK);
+  assert_int_equal(wo_store_compare(place->store, place->made.job.row.path, swapped, 2, WO_VIEW("p1-r1"), &fresh, NULL), WO_OK);
   assert_int_equal(fresh, WO_STORE_SAME);
 }
 
@@ -194,7 +225,7 @@ static void test_a_file_that_was_not_read_is_tried_again(void **state) {
   wo_store_make_job(&place->made, "/logs", 7, 0);
   place->made.files[1].is_unread = true;
   assert_int_equal(wo_store_put(place->store, &place->made.job, NULL), WO_OK);
-  assert_int_equal(compare(place, 2, "r1"), WO_STORE_CHANGED);
+  assert_int_equal(compare(place, 2, "p1-r1"), WO_STORE_CHANGED);
 }
 
 static void test_a_job_without_files(void **state) {
@@ -202,8 +233,8 @@ static void test_a_job_without_files(void **state) {
   wo_store_make_job(&place->made, "/logs", 7, 0);
   place->made.job.file_count = 0;
   assert_int_equal(wo_store_put(place->store, &place->made.job, NULL), WO_OK);
-  assert_int_equal(compare(place, 0, "r1"), WO_STORE_SAME);
-  assert_int_equal(compare(place, 2, "r1"), WO_STORE_CHANGED);
+  assert_int_equal(compare(place, 0, "p1-r1"), WO_STORE_SAME);
+  assert_int_equal(compare(place, 2, "p1-r1"), WO_STORE_CHANGED);
 }
 
 /* ---- Transactions ---- */
@@ -322,6 +353,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_unknown_comes_back_as_unknown, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_paths_are_bytes_in_the_order_of_bytes, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_job_that_is_put_again_is_replaced_with_all_its_parts, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_a_row_is_replaced, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_where_chooses_rows, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_compare, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_the_order_of_files_does_not_matter, set_up, tear_down),
