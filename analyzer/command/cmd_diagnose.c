@@ -73,7 +73,7 @@ static void write_events(const struct wo_job *job, struct wo_text *out) {
 
 /* Makes the report and writes it in the requested form. A failure that no rule explains counts too: a script must not take such a
  * job for a success. */
-static enum wo_exit write_report(const struct wo_call *call, const struct wo_job *job, const struct wo_pack *pack) {
+enum wo_exit wo_command_write_report(const struct wo_call *call, const struct wo_job *job, const struct wo_pack *pack) {
   struct wo_report *report = NULL;
   if (wo_report_make(job, pack, &report) != WO_OK) return WO_EXIT_ERROR;
   if (call->format == WO_OUT_JSON) {
@@ -126,7 +126,7 @@ static enum wo_exit diagnose_paths(const struct wo_call *call, const struct wo_p
     if (call->list_events) {
       write_events(job, call->out);
     } else {
-      code = write_report(call, job, pack);
+      code = wo_command_write_report(call, job, pack);
     }
   }
   if (code == WO_EXIT_ERROR) wo_command_fail_memory(call);

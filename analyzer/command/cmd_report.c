@@ -1,6 +1,7 @@
 /* `whyoom report --store FILE` and `whyoom merge STORE...`: the report of a scan without scanning, of one store or of several. */
 #include "analyzer/command/cmd_scan.h"
 #include "analyzer/command/fleet_args.h"
+#include "analyzer/pack/job_pack.h"
 
 struct report_args {
   struct wo_fleet_args fleet; /* first */
@@ -55,6 +56,71 @@ enum wo_exit wo_report_store(const struct wo_call *call, struct wo_store *store,
 
 /* ---- report ---- */
 
+/* Jobs of one name that are reported one after the other. */
+enum { JOBS_MAX = 16 };
+
+struct found_jobs {
+  int64_t ids[JOBS_MAX];
+  size_t count, left_out;
+};
+
+static bool take_job(void *context, int64_t id, const struct wo_row *row) {
+  struct found_jobs *const found = context;
+  (void)row;
+  if (found->count < JOBS_MAX)
+    found->ids[found->count++] = id;
+  else
+    found->left_out++;
+  return true;
+}
+
+/* The report of a job from the evidence that was kept when its files were read. */
+static enum wo_exit report_job(const struct wo_call *call, const struct wo_pack *pack, struct wo_store *store, int64_t id) {
+  struct wo_arena arena;
+  struct wo_view evidence = {0};
+  struct wo_job *job = NULL;
+  struct wo_err err = {0};
+  enum wo_exit code = WO_EXIT_ERROR;
+  wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
+  enum wo_status status = wo_store_evidence(store, id, &arena, &evidence, &err);
+  if (status == WO_OK && evidence.len == 0) status = wo_err_set(&err, WO_E_UNKNOWN, "its evidence was not kept: read its log");
+  if (status == WO_OK) status = wo_job_unpack(evidence, pack, &job, &err);
+  if (status == WO_OK) status = wo_job_close(job);
+  if (status == WO_OK)
+    code = wo_command_write_report(call, job, pack);
+  else
+    wo_message_error(call->errors, wo_view_of("--job"), &err);
+  wo_job_free(job);
+  wo_arena_done(&arena);
+  return code;
+}
+
+/* Each job of that id, or the one of that path. */
+static enum wo_exit report_jobs(const struct wo_call *call, struct wo_store *store, struct wo_view name) {
+  struct wo_fleet_filter filter = wo_fleet_all();
+  struct found_jobs found = {0};
+  struct wo_text where = {0};
+  struct wo_err err = {0};
+  filter.job = name;
+  wo_fleet_add_where(&where, &filter);
+  wo_text_add_view(&where, (struct wo_view){"", 1});
+  enum wo_status status = where.is_failed ? wo_err_nomem(&err) : wo_store_each(store, where.ptr, take_job, &found, &err);
+  if (status == WO_OK && found.count == 0)
+    status = wo_err_set(&err, WO_E_UNKNOWN, "the store has no such job: name an id, or a path as the report has it");
+  wo_text_done(&where);
+  struct wo_pack *const pack = status == WO_OK ? wo_command_load(call, WO_LOAD_FOR_DIAGNOSIS) : NULL;
+  enum wo_exit code = pack ? WO_EXIT_FINE : WO_EXIT_ERROR;
+  for (size_t i = 0; pack && i < found.count; i++) {
+    if (i > 0 && call->format == WO_OUT_TEXT) wo_text_add(call->out, "\n");
+    const enum wo_exit one = report_job(call, pack, store, found.ids[i]);
+    if (one > code) code = one;
+  }
+  if (status != WO_OK) wo_message_error(call->errors, wo_view_of("--job"), &err);
+  if (found.left_out > 0) wo_message(call->errors, wo_view_of("--job"), "%zu more jobs of that name", found.left_out);
+  wo_pack_free(pack);
+  return code;
+}
+
 static bool refuse(const struct wo_call *call, const char *what) {
   wo_message(call->errors, (struct wo_view){0}, "%s", what);
   return false;
@@ -78,7 +144,8 @@ enum wo_exit wo_run_report(const struct wo_call *call, int64_t now_ns) {
     wo_message_error(call->errors, args.fleet.store, &err);
     return WO_EXIT_ERROR;
   }
-  const enum wo_exit code = wo_report_store(call, store, &args.fleet, now_ns);
+  const enum wo_exit code =
+      args.job.len > 0 ? report_jobs(call, store, args.job) : wo_report_store(call, store, &args.fleet, now_ns);
   wo_store_close(store);
   return code;
 }

@@ -130,7 +130,9 @@ static enum wo_exit scan_into(struct run *run, const struct wo_pack *pack) {
   struct wo_scan_hooks hooks = run->process->hooks;
   struct wo_scan_account account = {0};
   struct wo_err err = {0};
-  const struct wo_scan_settings settings = make_settings(run, WO_VIEW(WHYOOM_VERSION));
+  char rules[WO_PACK_VERSION_BYTES];
+  wo_pack_version(pack, rules);
+  const struct wo_scan_settings settings = make_settings(run, wo_view_of(rules));
   if (run->args.no_progress) hooks.on_progress = NULL;
   const enum wo_status status = wo_fleet_scan(pack, run->store, &settings, &hooks, call->errors, &account, &err);
   if (status != WO_OK) {

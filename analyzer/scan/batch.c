@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "analyzer/files/names.h"
+#include "analyzer/pack/job_pack.h"
 #include "analyzer/report/report.h"
 #include "analyzer/scan/read_job.h"
 #include "parsers/base/command/message.h"
@@ -137,11 +138,28 @@ static bool keep_row(struct wo_batch *batch, struct wo_batch_job *todo, const st
   return status == WO_OK && !wo_arena_is_exhausted(&batch->arena);
 }
 
-static void diagnose(struct wo_batch *batch, struct wo_batch_job *todo, const struct wo_diagnoser *diagnoser) {
+/* Evidence that is too large to be kept is left out: the files will be read again. */
+static void keep_evidence(struct wo_batch *batch, struct wo_batch_job *todo, const struct wo_job *job) {
+  struct wo_text packed = {0};
+  if (wo_job_pack(job, &packed) == WO_OK && !packed.is_failed)
+    todo->evidence = wo_arena_copy(&batch->arena, (struct wo_view){packed.ptr, packed.len});
+  wo_text_done(&packed);
+}
+
+/* The job with its evidence: that which was kept, or that of its files. NULL if there is none. */
+static struct wo_job *make_job(struct wo_batch *batch, struct wo_batch_job *todo, const struct wo_diagnoser *diagnoser) {
   struct wo_job *job = NULL;
-  struct wo_report *report = NULL;
-  if (wo_job_new(diagnoser->pack, &job) != WO_OK) return;
+  if (todo->kept.len > 0) return wo_job_unpack(todo->kept, diagnoser->pack, &job, NULL) == WO_OK ? job : NULL;
+  if (wo_job_new(diagnoser->pack, &job) != WO_OK) return NULL;
   read_files(batch, todo, job, diagnoser);
+  if (diagnoser->keeps_evidence) keep_evidence(batch, todo, job);
+  return job;
+}
+
+static void diagnose(struct wo_batch *batch, struct wo_batch_job *todo, const struct wo_diagnoser *diagnoser) {
+  struct wo_report *report = NULL;
+  struct wo_job *const job = make_job(batch, todo, diagnoser);
+  if (!job) return;
   if (wo_job_close(job) == WO_OK && wo_report_make(job, diagnoser->pack, &report) == WO_OK)
     todo->is_done = keep_row(batch, todo, report);
   wo_report_free(report);

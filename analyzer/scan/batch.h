@@ -20,10 +20,11 @@ struct wo_batch_job {
   struct wo_view name, owner;
   struct wo_account_text *accounts; /* what files of many jobs say of it */
   size_t account_count;
+  struct wo_view kept; /* evidence of its files, which are not read again then; or empty */
   /* Filled by the thread. */
-  bool is_done; /* else memory ran out */
+  bool is_done; /* else memory ran out, or the evidence is damaged */
   struct wo_row row;
-  struct wo_view evidence;
+  struct wo_view evidence; /* packed; empty if none is to be kept */
 };
 
 /* Jobs that one thread diagnoses one after the other. Everything lives in the arena. */

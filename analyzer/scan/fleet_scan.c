@@ -86,6 +86,12 @@ static void put_job(struct scan *scan, const struct wo_batch_job *job) {
     scan->status = wo_err_nomem(scan->err);
     return;
   }
+  if (job->kept.len > 0) {
+    scan->status = wo_store_put_row(scan->store, &job->row, scan->settings->rules, scan->err);
+    progress->jobs_again++;
+    scan->uncommitted++;
+    return;
+  }
   const struct wo_store_job stored = {.row = job->row,
                                       .files = job->files,
                                       .file_count = job->file_count,
@@ -134,14 +140,21 @@ static void send_batch(struct scan *scan) {
 
 /* ---- Jobs ---- */
 
-/* Whether the store has the job already, by the same rules. */
-static bool is_known(struct scan *scan, const struct wo_walk_job *found) {
-  const struct wo_batch_job *const job = &scan->batch->jobs[scan->batch->job_count - 1];
+/* The evidence that the store has of a job whose rules have changed: its files need not be read again. */
+static void take_kept(struct scan *scan, struct wo_batch_job *job) {
+  int64_t id = WO_ROW_UNKNOWN;
+  if (wo_store_find(scan->store, job->files[0].path, &id, scan->err) != WO_OK) return;
+  if (id != WO_ROW_UNKNOWN) wo_store_evidence(scan->store, id, &scan->batch->arena, &job->kept, scan->err);
+}
+
+/* Whether the store has the last job of the batch already, as the present rules see it. */
+static bool is_known(struct scan *scan) {
+  struct wo_batch_job *const job = &scan->batch->jobs[scan->batch->job_count - 1];
   enum wo_store_fresh fresh = WO_STORE_NEW;
-  (void)found;
   if (scan->status == WO_OK)
     scan->status =
         wo_store_compare(scan->store, job->files[0].path, job->files, job->file_count, scan->settings->rules, &fresh, scan->err);
+  if (scan->status == WO_OK && fresh == WO_STORE_OLD_RULES) take_kept(scan, job);
   return fresh == WO_STORE_SAME;
 }
 
@@ -158,7 +171,7 @@ static bool on_job(void *context, const struct wo_walk_job *found, const struct 
   }
   progress->jobs_found++;
   progress->share = counts->share;
-  if (is_known(scan, found)) {
+  if (is_known(scan)) {
     scan->batch->job_count--;
     progress->jobs_same++;
     if (progress->jobs_same % COMMIT_JOBS == 0) show_progress(scan);

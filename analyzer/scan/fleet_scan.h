@@ -15,7 +15,9 @@
 
 /* How far a scan has come. */
 struct wo_scan_progress {
-  uint64_t jobs_found, jobs_done, jobs_same; /* same: not read again, because nothing changed */
+  uint64_t jobs_found, jobs_done;
+  uint64_t jobs_same;  /* not read again, because nothing changed */
+  uint64_t jobs_again; /* diagnosed again from kept evidence, because the rules changed */
   uint64_t files_done, bytes_done;
   int64_t elapsed_ns;
   double share; /* of the folders, from 0 to 1 */
