@@ -1,5 +1,7 @@
 /* How a failure of SQLite is told to the user. */
+#include <errno.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include "analyzer/store/store_internal.h"
 
@@ -15,26 +17,31 @@ enum wo_status wo__store_refuse(const struct wo_store *store, enum wo_status sta
   return status;
 }
 
-/* The system's reason of the last failure, or what SQLite says. */
-static void write_reason(struct wo_store *store, int code, char *buf, size_t cap) {
-  const int number = store->db ? sqlite3_system_errno(store->db) : 0;
+/* The system's error number, as SQLite noted it, which it does not do when a commit fails; 0: none. */
+static int system_error(const struct wo_store *store, int errno_now) {
+  const int noted = store->db ? sqlite3_system_errno(store->db) : 0;
+  return noted != 0 ? noted : errno_now;
+}
+
+static void write_reason(int code, int number, char *buf, size_t cap) {
   if (number != 0 && strerror_r(number, buf, cap) == 0) return;
   snprintf(buf, cap, "%s", sqlite3_errstr(code));
 }
 
 static bool is_locking(int code) {
   static const int codes[] = {SQLITE_IOERR_LOCK,    SQLITE_IOERR_UNLOCK,  SQLITE_IOERR_RDLOCK, SQLITE_IOERR_CHECKRESERVEDLOCK,
-                              SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMLOCK, SQLITE_IOERR_SHMMAP, SQLITE_IOERR_SHMSIZE};
+                              SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMLOCK, SQLITE_IOERR_SHMMAP};
   for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
     if (codes[i] == code) return true;
   }
   return false;
 }
 
-static enum wo_status describe(struct wo_store *store, int code, struct wo_err *err) {
+static enum wo_status describe(struct wo_store *store, int code, int number, struct wo_err *err) {
   char reason[160];
-  write_reason(store, code, reason, sizeof reason);
-  switch (code & 0xff) {
+  write_reason(code, number, reason, sizeof reason);
+  const int sort = code & 0xff;
+  switch (sort == SQLITE_IOERR && number == ENOSPC ? SQLITE_FULL : sort) {
   case SQLITE_NOMEM:
     wo_err_nomem(err);
     return WO_E_NOMEM;
@@ -66,8 +73,9 @@ static enum wo_status describe(struct wo_store *store, int code, struct wo_err *
 }
 
 enum wo_status wo__store_fail(struct wo_store *store, int code, struct wo_err *err) {
+  const int errno_now = errno;
   if (store->is_transaction) store->is_broken = true;
-  store->last_failure = describe(store, code, err);
+  store->last_failure = describe(store, code, system_error(store, errno_now), err);
   return store->last_failure;
 }
 

@@ -114,6 +114,9 @@ enum wo_status wo__store_make(struct wo_store *store, struct wo_err *err);
  * WO_E_KIND: columns are missing, or some are not known. */
 enum wo_status wo__store_check_columns(struct wo_store *store, bool may_add, struct wo_err *err);
 
+/* Makes the views anew if another version of whyoom made them. In a transaction. */
+enum wo_status wo__store_update_views(struct wo_store *store, struct wo_err *err);
+
 /* ---- store_open.c ---- */
 
 /* "file:..." for a path, with the parameters of a mode, to be released with sqlite3_free; NULL: memory is out. */

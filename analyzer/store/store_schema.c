@@ -28,6 +28,9 @@ static const char tables[] =
   "count(*) AS jobs, sum(is_failed) AS failed, round(sum(gpu_s) / 3600.0, 2) AS gpu_hours,"                                      \
   " round(sum(CASE WHEN is_failed THEN gpu_s END) / 3600.0, 2) AS gpu_hours_failed, sum(gpu_s IS NULL) AS jobs_without_hours"
 
+static const char old_views[] = "DROP VIEW IF EXISTS failed_jobs; DROP VIEW IF EXISTS causes; DROP VIEW IF EXISTS users;"
+                                "DROP VIEW IF EXISTS nodes; DROP VIEW IF EXISTS clusters";
+
 static const char views[] =
     "CREATE VIEW failed_jobs AS SELECT id, path, job_id, array_task, name, user, account, partition, outcome, cause, confidence,"
     " title, node, rank, gpu, place, round(gpu_s / 3600.0, 2) AS gpu_hours,"
@@ -49,8 +52,9 @@ static enum wo_status run_number(struct wo_store *store, const char *pragma, int
   return wo__store_run(store, sql, err);
 }
 
-/* The name by which scans of this store are known wherever it is merged to. */
+/* The name by which scans of this store are known wherever it is merged to, and the version that the views are of. */
 static const char naming[] = "INSERT INTO meta VALUES ('origin', lower(hex(randomblob(16)))), ('whyoom', '" WHYOOM_VERSION "')";
+static const char renaming[] = "UPDATE meta SET value = '" WHYOOM_VERSION "' WHERE key = 'whyoom'";
 
 enum wo_status wo__store_make(struct wo_store *store, struct wo_err *err) {
   enum wo_status status = wo__store_run(store, tables, err);
@@ -112,4 +116,14 @@ enum wo_status wo__store_check_columns(struct wo_store *store, bool may_add, str
     if (added != WO_OK) return added;
   }
   return WO_OK;
+}
+
+enum wo_status wo__store_update_views(struct wo_store *store, struct wo_err *err) {
+  int64_t is_current = 0;
+  enum wo_status status = wo__store_ask_number(
+      store, "SELECT count(*) FROM meta WHERE key = 'whyoom' AND value = '" WHYOOM_VERSION "'", &is_current, err);
+  if (status != WO_OK || is_current) return status;
+  status = wo__store_run(store, old_views, err);
+  if (status == WO_OK) status = wo__store_run(store, views, err);
+  return status == WO_OK ? wo__store_run(store, renaming, err) : status;
 }

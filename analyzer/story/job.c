@@ -34,12 +34,19 @@ const char *wo_outcome_text(enum wo_outcome outcome) {
   return outcome_texts[outcome];
 }
 
-enum wo_status wo_job_new(const struct wo_pack *pack, struct wo_job **ret_job) {
+enum wo_status wo_job_new_unread(const struct wo_pack *pack, struct wo_job **ret_job) {
   struct wo_job *job = calloc(1, sizeof *job);
   if (!job) return WO_E_NOMEM;
   wo_arena_init(&job->arena, WO_LIMIT_REPORT_BYTES);
   wo_event_store_init(&job->events);
   job->pack = pack;
+  *ret_job = job;
+  return WO_OK;
+}
+
+enum wo_status wo_job_new(const struct wo_pack *pack, struct wo_job **ret_job) {
+  struct wo_job *job = NULL;
+  if (wo_job_new_unread(pack, &job) != WO_OK) return WO_E_NOMEM;
   const enum wo_status status = wo_pattern_set_new(pack->patterns, pack->pattern_count, wo_rule_prefilter(), &job->patterns);
   if (status != WO_OK) {
     wo_job_free(job);

@@ -136,6 +136,10 @@ struct wo_job {
 /* Makes an empty job over the pack's patterns; the pack must outlive it. WO_E_NOMEM. */
 enum wo_status wo_job_new(const struct wo_pack *pack, struct wo_job **ret_job);
 
+/* Makes an empty job into which nothing is read: its inputs and evidence, from an earlier reading, are put into it by the caller
+ * (analyzer/pack), who then closes it. WO_E_NOMEM. */
+enum wo_status wo_job_new_unread(const struct wo_pack *pack, struct wo_job **ret_job);
+
 /* Passes the paths of all inputs before the first is read, because the meaning of a name can depend on the others (wo_name_rank).
  * Without this call each name is read alone. The paths are borrowed until wo_job_close. */
 void wo_job_expect(struct wo_job *job, const char *const *paths, size_t count);

@@ -178,6 +178,10 @@
 /* One text or packed evidence in a store: protects memory from stores that others made. Reading a larger one is an error. */
 #define WO_LIMIT_DATABASE_VALUE_BYTES ((size_t)64 * 1024 * 1024)
 
+/* Evidence of one job packed for a store, before it is compressed: protects memory, of the reader too. A job with more is kept
+ * without evidence. */
+#define WO_LIMIT_PACKED_JOB_BYTES ((size_t)32 * 1024 * 1024)
+
 /* How long a store waits for another process that is writing to it. Then it is an error. */
 #define WO_LIMIT_DATABASE_BUSY_MS 30000
 
