@@ -20,6 +20,7 @@ struct wo_group {
   struct wo_view folder;   /* with its slash; empty for the current one */
   struct wo_view job_id;   /* empty when the names have none */
   int64_t array_task;      /* or -1 */
+  struct wo_view name;     /* words of the first log's name without id, rank, stream and ending, divided by '-'; or empty */
   const uint32_t *members; /* indexes into the paths: logs in the order given, then the files that join them */
   uint32_t member_count;
   uint32_t log_count; /* at least 1 */

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 /* Adds the statement with its marks replaced, and a NUL. */
-static void add_statement(struct wo_text *out, const struct wo__maker *maker, const char *sql, const char *key) {
+static void add_statement(struct wo_text *out, const struct wo__fleet_maker *maker, const char *sql, const char *key) {
   struct wo_view rest = wo_view_of(sql);
   while (rest.len > 0) {
     const size_t mark = wo_view_find_char(rest, '@', 0);
@@ -19,7 +19,7 @@ static void add_statement(struct wo_text *out, const struct wo__maker *maker, co
   wo_text_add_view(out, (struct wo_view){"", 1});
 }
 
-enum wo_status wo__ask_with(struct wo__maker *maker, const char *sql, const char *key, const struct wo_view *texts,
+enum wo_status wo__ask_with(struct wo__fleet_maker *maker, const char *sql, const char *key, const struct wo_view *texts,
                             size_t text_count, wo_store_answer_fn fn, void *context) {
   struct wo_text statement = {0};
   add_statement(&statement, maker, sql, key);
@@ -30,7 +30,7 @@ enum wo_status wo__ask_with(struct wo__maker *maker, const char *sql, const char
   return status;
 }
 
-enum wo_status wo__ask(struct wo__maker *maker, const char *sql, const char *key, wo_store_answer_fn fn, void *context) {
+enum wo_status wo__ask(struct wo__fleet_maker *maker, const char *sql, const char *key, wo_store_answer_fn fn, void *context) {
   return wo__ask_with(maker, sql, key, NULL, 0, fn, context);
 }
 
@@ -39,7 +39,7 @@ int64_t wo__number_of(const struct wo_store_value *value, int64_t otherwise) {
   return value->type == WO_STORE_REAL && value->real > -9e18 && value->real < 9e18 ? (int64_t)value->real : otherwise;
 }
 
-struct wo_view wo__text_of(struct wo__maker *maker, const struct wo_store_value *value) {
+struct wo_view wo__text_of(struct wo__fleet_maker *maker, const struct wo_store_value *value) {
   if (value->type != WO_STORE_TEXT || value->text.len == 0) return (struct wo_view){0};
   return wo_arena_copy(maker->arena, value->text);
 }

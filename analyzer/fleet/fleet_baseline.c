@@ -15,7 +15,7 @@ static const enum wo_column_id compared[] = {
 };
 
 struct run {
-  struct wo__maker *maker;
+  struct wo__fleet_maker *maker;
   struct wo_row *row;
   bool *has_row;
 };
@@ -30,7 +30,7 @@ static bool take_run(void *context, int64_t id, const struct wo_row *row) {
 }
 
 /* Reads the last row, in the order of ends and then of paths, for which a condition holds. */
-static enum wo_status read_last(struct wo__maker *maker, const struct wo_text *condition, struct run run) {
+static enum wo_status read_last(struct wo__fleet_maker *maker, const struct wo_text *condition, struct run run) {
   struct wo_text where = {0};
   wo_text_add(&where, "path = (SELECT path FROM job WHERE ");
   wo_text_add_view(&where, (struct wo_view){condition->ptr, condition->len});
@@ -43,7 +43,7 @@ static enum wo_status read_last(struct wo__maker *maker, const struct wo_text *c
 }
 
 /* The named good run: an id may come again over the years, so that the last one that went well counts. */
-static enum wo_status read_good(struct wo__maker *maker, struct wo_fleet_baseline *baseline) {
+static enum wo_status read_good(struct wo__fleet_maker *maker, struct wo_fleet_baseline *baseline) {
   struct wo_text condition = {0};
   struct wo_fleet_filter filter = wo_fleet_all();
   filter.job = maker->options->baseline;
@@ -56,7 +56,7 @@ static enum wo_status read_good(struct wo__maker *maker, struct wo_fleet_baselin
 }
 
 /* The failed run: the named one, else the last one of the same user and name that the filter lets pass. */
-static enum wo_status read_bad(struct wo__maker *maker, struct wo_fleet_baseline *baseline) {
+static enum wo_status read_bad(struct wo__fleet_maker *maker, struct wo_fleet_baseline *baseline) {
   struct wo_text condition = {0};
   wo_text_add(&condition, "is_failed = 1 AND ");
   if (maker->options->against.len > 0) {
@@ -107,7 +107,7 @@ static void add_difference(struct differences *d, bool is_setting, struct wo_vie
 }
 
 /* Settings first: they are what the user can change back. Those that only the good run shows come last. */
-static void compare(struct wo__maker *maker, const struct wo_row *good, const struct wo_row *bad, struct differences *d) {
+static void compare(struct wo__fleet_maker *maker, const struct wo_row *good, const struct wo_row *bad, struct differences *d) {
   struct wo_view rest = bad->settings, knob, value;
   while (wo__next_setting(&rest, &knob, &value)) add_difference(d, true, knob, setting_of(good->settings, knob), value);
   rest = good->settings;
@@ -120,7 +120,7 @@ static void compare(struct wo__maker *maker, const struct wo_row *good, const st
   }
 }
 
-enum wo_status wo__make_baseline(struct wo__maker *maker) {
+enum wo_status wo__make_baseline(struct wo__fleet_maker *maker) {
   struct wo_fleet_baseline *const baseline = &maker->fleet->baseline;
   baseline->is_wanted = maker->options->baseline.len > 0;
   baseline->good = wo_row_empty();

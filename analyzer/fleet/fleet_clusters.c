@@ -6,7 +6,7 @@
 /* ---- Clusters ---- */
 
 struct clusters {
-  struct wo__maker *maker;
+  struct wo__fleet_maker *maker;
   struct wo_fleet_cluster *items;
 };
 
@@ -35,7 +35,7 @@ static bool take_cluster(void *context, const struct wo_store_value *values, siz
 }
 
 /* A title names figures of one job, so that the example's is taken. */
-enum wo_status wo__make_clusters(struct wo__maker *maker) {
+enum wo_status wo__make_clusters(struct wo__fleet_maker *maker) {
   struct wo_fleet *const fleet = maker->fleet;
   struct clusters c = {.maker = maker, .items = wo_arena_array(maker->arena, fleet->rows, sizeof *c.items)};
   if (c.items == NULL) return wo_err_nomem(maker->err);
@@ -58,7 +58,7 @@ enum wo_status wo__make_clusters(struct wo__maker *maker) {
 /* ---- Repeats ---- */
 
 struct repeats {
-  struct wo__maker *maker;
+  struct wo__fleet_maker *maker;
   struct wo_fleet_repeat *items;
 };
 
@@ -96,7 +96,7 @@ static bool take_repeat_words(void *context, const struct wo_store_value *values
 
 /* The tasks of an array were submitted at one time, so that an array is one submission. The first submission of a work is the one
  * that ended first; jobs without a time come after those that have one, in the order of their paths. */
-enum wo_status wo__make_repeats(struct wo__maker *maker) {
+enum wo_status wo__make_repeats(struct wo__fleet_maker *maker) {
   struct wo_fleet *const fleet = maker->fleet;
   struct repeats c = {.maker = maker, .items = wo_arena_array(maker->arena, fleet->rows, sizeof *c.items)};
   if (c.items == NULL) return wo_err_nomem(maker->err);

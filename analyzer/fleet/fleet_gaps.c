@@ -4,7 +4,7 @@
 #include "analyzer/fleet/fleet_internal.h"
 
 struct gaps {
-  struct wo__maker *maker;
+  struct wo__fleet_maker *maker;
   struct wo_store_shards *shards;
   struct wo_fleet_problem *problems;
 };
@@ -33,7 +33,7 @@ static bool take_problem(void *context, const struct wo_store_value *values, siz
   return fleet->problem_count < fleet->rows;
 }
 
-enum wo_status wo__make_gaps(struct wo__maker *maker) {
+enum wo_status wo__make_gaps(struct wo__fleet_maker *maker) {
   struct wo_fleet *const fleet = maker->fleet;
   struct gaps c = {.maker = maker,
                    .shards = wo_arena_array(maker->arena, fleet->rows, sizeof *c.shards),

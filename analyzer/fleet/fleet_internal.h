@@ -6,7 +6,7 @@
 #include "parsers/base/text.h"
 
 /* One fleet that is being made. */
-struct wo__maker {
+struct wo__fleet_maker {
   struct wo_store *store;
   const struct wo_fleet_options *options;
   struct wo_arena *arena;
@@ -16,8 +16,8 @@ struct wo__maker {
 
 /* Asks the store. In the statement @where stands for the filter, and @key for a column. WO_E_NOMEM when the arena is exhausted
  * after the answer, too. */
-enum wo_status wo__ask(struct wo__maker *maker, const char *sql, const char *key, wo_store_answer_fn fn, void *context);
-enum wo_status wo__ask_with(struct wo__maker *maker, const char *sql, const char *key, const struct wo_view *texts,
+enum wo_status wo__ask(struct wo__fleet_maker *maker, const char *sql, const char *key, wo_store_answer_fn fn, void *context);
+enum wo_status wo__ask_with(struct wo__fleet_maker *maker, const char *sql, const char *key, const struct wo_view *texts,
                             size_t text_count, wo_store_answer_fn fn, void *context);
 
 /* Sums over a group of rows, as columns of an answer: jobs, failed, lost, unknown; and their value. */
@@ -29,7 +29,7 @@ struct wo_fleet_sum wo__sum_of(const struct wo_store_value *values);
 
 /* A number of an answer, or `otherwise` for NULL; a text, in the arena. */
 int64_t wo__number_of(const struct wo_store_value *value, int64_t otherwise);
-struct wo_view wo__text_of(struct wo__maker *maker, const struct wo_store_value *value);
+struct wo_view wo__text_of(struct wo__fleet_maker *maker, const struct wo_store_value *value);
 
 /* A text as a constant in SQL. */
 void wo__add_constant(struct wo_text *out, struct wo_view text);
@@ -41,14 +41,14 @@ bool wo__next_setting(struct wo_view *rest, struct wo_view *ret_knob, struct wo_
 bool wo__next_node(struct wo_view *rest, struct wo_view *ret_node);
 
 /* ---- Lists ---- */
-enum wo_status wo__make_totals(struct wo__maker *maker);
-enum wo_status wo__make_list(struct wo__maker *maker, enum wo_fleet_list_id list);
-enum wo_status wo__make_clusters(struct wo__maker *maker);
-enum wo_status wo__make_nodes(struct wo__maker *maker);
-enum wo_status wo__make_repeats(struct wo__maker *maker);
-enum wo_status wo__make_sweeps(struct wo__maker *maker);
-enum wo_status wo__make_days(struct wo__maker *maker);
-enum wo_status wo__make_baseline(struct wo__maker *maker);
-enum wo_status wo__make_gaps(struct wo__maker *maker);
+enum wo_status wo__make_totals(struct wo__fleet_maker *maker);
+enum wo_status wo__make_list(struct wo__fleet_maker *maker, enum wo_fleet_list_id list);
+enum wo_status wo__make_clusters(struct wo__fleet_maker *maker);
+enum wo_status wo__make_nodes(struct wo__fleet_maker *maker);
+enum wo_status wo__make_repeats(struct wo__fleet_maker *maker);
+enum wo_status wo__make_sweeps(struct wo__fleet_maker *maker);
+enum wo_status wo__make_days(struct wo__fleet_maker *maker);
+enum wo_status wo__make_baseline(struct wo__fleet_maker *maker);
+enum wo_status wo__make_gaps(struct wo__fleet_maker *maker);
 
 #endif

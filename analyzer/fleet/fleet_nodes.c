@@ -37,7 +37,7 @@ struct tally {
 };
 
 struct tallies {
-  struct wo__maker *maker;
+  struct wo__fleet_maker *maker;
   WO_VEC(struct tally) nodes;
   uint32_t *slots;   /* index + 1 in nodes, by hash; 0: free */
   size_t slot_count; /* a power of two */
@@ -180,7 +180,7 @@ static void test_nodes(struct tallies *t, struct wo_fleet_node *items) {
 }
 
 struct users_context {
-  struct wo__maker *maker;
+  struct wo__fleet_maker *maker;
   struct wo_fleet_node *node;
 };
 
@@ -193,7 +193,7 @@ static bool take_users(void *context, const struct wo_store_value *values, size_
 }
 
 /* Failures of one user, or of one job again and again, are no proof against a node, so their number is shown. */
-static enum wo_status add_users(struct wo__maker *maker, struct wo_fleet_node *items) {
+static enum wo_status add_users(struct wo__fleet_maker *maker, struct wo_fleet_node *items) {
   for (size_t i = 0; i < maker->fleet->node_count; i++) {
     struct users_context c = {.maker = maker, .node = &items[i]};
     const struct wo_view texts[] = {items[i].node, items[i].kind};
@@ -207,7 +207,7 @@ static enum wo_status add_users(struct wo__maker *maker, struct wo_fleet_node *i
   return WO_OK;
 }
 
-enum wo_status wo__make_nodes(struct wo__maker *maker) {
+enum wo_status wo__make_nodes(struct wo__fleet_maker *maker) {
   struct wo_fleet *const fleet = maker->fleet;
   struct tallies t = {.maker = maker};
   struct wo_fleet_node *const items = wo_arena_array(maker->arena, fleet->rows * KIND_COUNT, sizeof *items);

@@ -10,7 +10,7 @@ enum { JOBS_LEAST = 4 }; /* fewer say nothing */
 
 /* One sweep after the other comes in; the best are kept, by lost hours. */
 struct sweeps {
-  struct wo__maker *maker;
+  struct wo__fleet_maker *maker;
   struct wo_fleet_sweep *items;
   struct wo_arena scratch; /* of the sweep that is being read */
   struct wo__sweep_knobs knobs;
@@ -152,7 +152,7 @@ static bool take_member(void *context, const struct wo_store_value *values, size
 
 /* The folder of a path is what is left of it without the characters behind its last slash. Sweeps in which all failed, or none
  * did, are left to SQL, so that the settings of most jobs are not sorted. */
-enum wo_status wo__make_sweeps(struct wo__maker *maker) {
+enum wo_status wo__make_sweeps(struct wo__fleet_maker *maker) {
   struct wo_fleet *const fleet = maker->fleet;
   struct sweeps s = {.maker = maker, .items = wo_arena_array(maker->arena, fleet->rows, sizeof *s.items)};
   if (s.items == NULL) return wo_err_nomem(maker->err);

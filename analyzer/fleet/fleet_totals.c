@@ -23,7 +23,7 @@ static bool take_totals(void *context, const struct wo_store_value *values, size
   return false;
 }
 
-enum wo_status wo__make_totals(struct wo__maker *maker) {
+enum wo_status wo__make_totals(struct wo__fleet_maker *maker) {
   return wo__ask(
       maker,
       "SELECT " WO__SQL_SUM ", sum(coalesce(is_failed, 0) <> 1 AND outcome = 'success'), "
@@ -55,7 +55,7 @@ const char *wo_fleet_list_heading(enum wo_fleet_list_id list) {
 }
 
 struct list_context {
-  struct wo__maker *maker;
+  struct wo__fleet_maker *maker;
   struct wo_fleet_list *list;
   struct wo_fleet_entry *items;
   size_t room;
@@ -79,7 +79,7 @@ static bool take_entry(void *context, const struct wo_store_value *values, size_
 }
 
 struct about_context {
-  struct wo__maker *maker;
+  struct wo__fleet_maker *maker;
   struct wo_view *about;
 };
 
@@ -91,7 +91,7 @@ static bool take_about(void *context, const struct wo_store_value *values, size_
 }
 
 /* A list whose keys say little has the words of each key's example. */
-static enum wo_status add_about(struct wo__maker *maker, const struct list_context *c, const char *column) {
+static enum wo_status add_about(struct wo__fleet_maker *maker, const struct list_context *c, const char *column) {
   for (size_t i = 0; i < c->list->count; i++) {
     struct about_context about = {.maker = maker, .about = &c->items[i].about};
     const enum wo_status status =
@@ -128,7 +128,7 @@ static const char *const list_sql[] = {
 /* The node that failed first, else the only one of the job. */
 static const char node_key[] = "nullif(node, ''), CASE WHEN instr(nodes, ',') = 0 AND instr(nodes, '[') = 0 THEN nodes END";
 
-enum wo_status wo__make_list(struct wo__maker *maker, enum wo_fleet_list_id list) {
+enum wo_status wo__make_list(struct wo__fleet_maker *maker, enum wo_fleet_list_id list) {
   struct wo_fleet_list *const made = &maker->fleet->lists[list];
   struct list_context c = {.maker = maker, .list = made, .room = 2 * maker->fleet->rows};
   c.items = wo_arena_array(maker->arena, c.room, sizeof *c.items);
@@ -169,7 +169,7 @@ static bool take_day(void *context, const struct wo_store_value *values, size_t 
 }
 
 /* Days while they fit the chart, then weeks, then four weeks. Spans without a job are left out here and drawn as a gap. */
-enum wo_status wo__make_days(struct wo__maker *maker) {
+enum wo_status wo__make_days(struct wo__fleet_maker *maker) {
   struct wo_fleet *const fleet = maker->fleet;
   const struct wo_fleet_totals *const totals = &fleet->totals;
   fleet->day_span = 1;

@@ -132,6 +132,28 @@
 #define WO_LIMIT_INPUT_FILES 4096
 #define WO_LIMIT_UNOPENED_FILES 1024
 
+/* Entries of one folder of an archive, bytes of their names, memory to group them, and folders inside of each other: protect
+ * memory. Entries beyond are left out. */
+#define WO_LIMIT_FOLDER_FILES ((size_t)4 * 1000 * 1000)
+#define WO_LIMIT_FOLDER_BYTES ((size_t)1024 * 1024 * 1024)
+#define WO_LIMIT_GROUPING_BYTES ((size_t)4 * 1024 * 1024 * 1024)
+#define WO_LIMIT_FOLDER_DEPTH 100u
+
+/* Stack of a thread that diagnoses jobs; no cap. Threads of one scan. */
+#define WO_LIMIT_THREAD_STACK_BYTES ((size_t)1024 * 1024)
+#define WO_LIMIT_THREADS ((size_t)256)
+
+/* Jobs that go to a thread in one piece, and the bytes of their files from which on no further one is added: protect memory, and
+ * keep the threads equally busy. */
+#define WO_LIMIT_BATCH_JOBS ((size_t)32)
+#define WO_LIMIT_BATCH_BYTES ((int64_t)256 * 1024)
+
+/* Bytes at the start of a file by which a scan tells one that has grown from another of the same name; no cap. */
+#define WO_LIMIT_HEAD_HASH_BYTES ((size_t)4096)
+
+/* Parts of one archive that are scanned apart. */
+#define WO_LIMIT_SHARDS 100000
+
 /* One rule file: protects memory from a wrong --rules folder. */
 #define WO_LIMIT_RULE_FILE_BYTES ((size_t)1024 * 1024)
 

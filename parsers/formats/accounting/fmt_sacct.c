@@ -100,6 +100,11 @@ static void read_row(struct wo_event_store *store, struct wo_event *event, const
   wo__account_set_text(store, event, WO_FIELD_JOB_NAME, cell(row, "JobName"));
   wo__account_set_text(store, event, WO_FIELD_NODES, whole_text(cell(row, "NodeList")));
   wo__account_set_text(store, event, WO_FIELD_TASKS, cell(row, "NTasks"));
+  wo__account_set_text(store, event, WO_FIELD_USER, whole_text(cell(row, "User")));
+  wo__account_set_text(store, event, WO_FIELD_ACCOUNT, whole_text(cell(row, "Account")));
+  wo__account_set_text(store, event, WO_FIELD_PARTITION, whole_text(cell(row, "Partition")));
+  wo__account_set_time(store, event, WO_FIELD_START_S, cell(row, "Start"));
+  wo__account_set_time(store, event, WO_FIELD_END_S, cell(row, "End"));
   wo__account_set_seconds(store, event, WO_FIELD_ELAPSED_S, cell(row, "Elapsed"));
   wo__account_set_seconds(store, event, WO_FIELD_TIME_LIMIT_S, cell(row, "Timelimit"));
   if (nodes > 0) wo_event_set_exact(store, event, WO_FIELD_NODE_COUNT, (double)nodes);
