@@ -109,10 +109,15 @@ static const char *const list_sql[] = {
     " FROM job WHERE @where GROUP BY k HAVING failed > 0) SELECT k, example, jobs, failed, lost, unknown, "
     "row_number() OVER (ORDER BY lost DESC, failed DESC, k) AS place, row_number() OVER (ORDER BY failed DESC, lost DESC, k) "
     "FROM g ORDER BY place",
-    /* columns of failed jobs; that no fix is known says nothing about fixes */
+    /* columns of failed jobs */
     "WITH g AS (SELECT coalesce(@key, '') AS k, min(path) AS example, " WO__SQL_SUM
-    " FROM job WHERE is_failed = 1 AND @where GROUP BY k HAVING '@key' <> 'fix' OR k <> '') SELECT k, example, jobs, failed, "
+    " FROM job WHERE is_failed = 1 AND @where GROUP BY k) SELECT k, example, jobs, failed, "
     "lost, unknown, "
+    "row_number() OVER (ORDER BY lost DESC, failed DESC, k) AS place, row_number() OVER (ORDER BY failed DESC, lost DESC, k) "
+    "FROM g ORDER BY place",
+    /* the same without the unknown value: that no fix is known says nothing about fixes */
+    "WITH g AS (SELECT @key AS k, min(path) AS example, " WO__SQL_SUM
+    " FROM job WHERE is_failed = 1 AND k <> '' AND @where GROUP BY k) SELECT k, example, jobs, failed, lost, unknown, "
     "row_number() OVER (ORDER BY lost DESC, failed DESC, k) AS place, row_number() OVER (ORDER BY failed DESC, lost DESC, k) "
     "FROM g ORDER BY place",
     /* all values of all jobs */
@@ -120,15 +125,20 @@ static const char *const list_sql[] = {
     " FROM job WHERE @where GROUP BY k) SELECT k, example, jobs, failed, lost, unknown, "
     "row_number() OVER (ORDER BY jobs DESC, k) AS place, 1 FROM g ORDER BY place"};
 
+/* The node that failed first, else the only one of the job. */
+static const char node_key[] = "nullif(node, ''), CASE WHEN instr(nodes, ',') = 0 AND instr(nodes, '[') = 0 THEN nodes END";
+
 enum wo_status wo__make_list(struct wo__fleet_maker *maker, enum wo_fleet_list_id list) {
   struct wo_fleet_list *const made = &maker->fleet->lists[list];
   struct list_context c = {.maker = maker, .list = made, .room = 2 * maker->fleet->rows};
   c.items = wo_arena_array(maker->arena, c.room, sizeof *c.items);
   if (c.items == NULL) return wo_err_nomem(maker->err);
   made->items = c.items;
-  const bool is_of_failed = list == WO_FLEET_BY_CAUSE || list == WO_FLEET_BY_FIX || list == WO_FLEET_BY_NODE;
-  const size_t sql = list == WO_FLEET_BY_OUTCOME ? 2 : is_of_failed ? 1 : 0;
-  const enum wo_status status = wo__ask(maker, list_sql[sql], list_rows[list].column, take_entry, &c);
+  size_t sql = list == WO_FLEET_BY_CAUSE || list == WO_FLEET_BY_NODE ? 1 : 0;
+  if (list == WO_FLEET_BY_FIX) sql = 2;
+  if (list == WO_FLEET_BY_OUTCOME) sql = 3;
+  const char *const key = list == WO_FLEET_BY_NODE ? node_key : list_rows[list].column;
+  const enum wo_status status = wo__ask(maker, list_sql[sql], key, take_entry, &c);
   if (status != WO_OK || list_rows[list].about == NULL) return status;
   return add_about(maker, &c, list_rows[list].about);
 }

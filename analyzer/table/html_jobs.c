@@ -115,7 +115,7 @@ static enum wo_status write_rows(struct wo__table *table, struct pages *pages) {
   struct wo_text *const out = table->out;
   const int64_t failed = table->fleet->totals.sum.failed;
   wo_text_add(out, "<section id=\"jobs\"><h2>Failed jobs</h2>\n<p><label>Show rows with <input type=\"search\" id=\"filter\" "
-                   "placeholder=\"words\" autocomplete=\"off\" spellcheck=\"false\"></label> <span id=\"found\" role=\"status\">"
+                   "placeholder=\"words\" autocomplete=\"off\" spellcheck=\"false\"/></label> <span id=\"found\" role=\"status\">"
                    "</span></p>\n");
   if (failed > (int64_t)WO_LIMIT_HTML_ROWS) {
     wo_text_add(out, "<p class=\"note\">The table has the %zu failed jobs that cost most, of ", WO_LIMIT_HTML_ROWS);

@@ -15,7 +15,7 @@ static void write_cell(void *context, size_t column, bool is_last, struct wo_vie
   if (column == 0) wo_text_add(c->out, "<tr>");
   wo_text_add(c->out, c->columns[column].is_number ? "<td class=\"number\">" : "<td>");
   const bool is_link = column == 0 && c->is_filter && !wo_view_starts(cell, "(");
-  if (is_link) wo_text_add(c->out, "<a href=\"#jobs\" data-filter>");
+  if (is_link) wo_text_add(c->out, "<a href=\"#jobs\" data-filter=\"\">");
   wo__html_text(c->out, cell);
   wo_text_add(c->out, is_link ? "</a></td>" : "</td>");
   if (!is_last) return;
@@ -67,7 +67,9 @@ static void write_section(struct wo__table *table, const struct wo__section *sec
     if (rest.len > 0) wo_text_add(table->out, "<p class=\"rest\">%.*s</p>\n", (int)rest.len, rest.ptr);
     wo_text_add(table->out, "</section>\n");
   }
+  table->out->is_failed |= grid.cell.is_failed || wo_arena_is_exhausted(&arena);
   wo_text_done(&grid.cell);
+  table->out->is_failed |= rest.is_failed;
   wo_text_done(&rest);
   wo_arena_done(&arena);
 }

@@ -26,12 +26,14 @@ static bool add_command_of_files(struct wo_text *out, const struct wo__table *ta
   const struct wo_store_file own = {.path = row->path}, *files = NULL;
   size_t count = 0;
   wo_arena_init(&arena, ARENA_BYTES);
-  if (wo_store_find(table->store, row->path, &id, NULL) != WO_OK || id == WO_ROW_UNKNOWN ||
-      wo_store_files(table->store, id, &arena, &files, &count, NULL) != WO_OK || count == 0) {
+  enum wo_status status = wo_store_find(table->store, row->path, &id, NULL);
+  if (status == WO_OK && id != WO_ROW_UNKNOWN) status = wo_store_files(table->store, id, &arena, &files, &count, NULL);
+  if (count == 0) {
     files = &own;
     count = 1;
   }
   const bool is_shown = add_files(out, files, count, &arena);
+  out->is_failed |= status == WO_E_NOMEM || wo_arena_is_exhausted(&arena);
   wo_arena_done(&arena);
   return is_shown;
 }

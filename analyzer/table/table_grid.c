@@ -59,6 +59,10 @@ static void measure(const struct wo__grid *grid, size_t room, size_t widths[WO__
     widths[i] = widest == 0 ? 0 : widest > heading ? widest : heading;
     if (i + 1 < count) taken += widths[i] > 0 ? widths[i] + GAP : 0;
   }
+  for (size_t i = count - 1; i-- > 1 && taken + FIRST_LEAST > room + GAP + widths[0];) {
+    taken -= widths[i] > 0 ? widths[i] + GAP : 0;
+    widths[i] = 0;
+  }
   if (taken > room + GAP) {
     const size_t over = taken - room - GAP;
     widths[0] = widths[0] > over + FIRST_LEAST ? widths[0] - over : FIRST_LEAST;

@@ -111,7 +111,7 @@ enum wo_status wo__write_html(struct wo__table *table) {
   write_head(out);
   wo_text_add(out, "<header><h1>GPU jobs</h1>\n");
   write_scope(table);
-  wo_text_add(out, "<button type=\"button\" id=\"theme\" hidden>Light or dark</button>\n");
+  wo_text_add(out, "<button type=\"button\" id=\"theme\" hidden=\"\">Light or dark</button>\n");
   wo_text_add(out, "</header>\n<main>\n");
   wo__html_links(table);
   write_figures(out, table->fleet);

@@ -22,7 +22,9 @@ static void write_section(struct wo__table *table, const struct wo__section *sec
     wo__grid_markdown(&grid, table->out, section->key);
     if (rest.len > 0) wo_text_add(table->out, "\n%.*s.\n", (int)rest.len, rest.ptr);
   }
+  table->out->is_failed |= grid.cell.is_failed || wo_arena_is_exhausted(&arena);
   wo_text_done(&grid.cell);
+  table->out->is_failed |= rest.is_failed;
   wo_text_done(&rest);
   wo_arena_done(&arena);
 }

@@ -8,7 +8,7 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/output/shell_words.h"
 
-enum { INDENT = 2, HANGING = 6, ROWS = 10, WIDTH_MIN = 40 };
+enum { INDENT = 2, HANGING = 6, ROWS = 10, WIDTH_MIN = 40, HOURS_COLUMNS = 6 };
 
 struct rows {
   struct wo_page page;
@@ -46,6 +46,7 @@ static void write_section(const struct wo__table *table, const struct wo_page *p
     wo_page_flow(page, INDENT, INDENT, WO_TINT_FAINT, view_of(&rest));
     wo_page_break(page, 0);
   }
+  page->out->is_failed |= rest.is_failed;
   wo_text_done(&rest);
   wo_arena_done(&arena);
 }
@@ -79,6 +80,16 @@ static size_t put_item(struct rows *rows, size_t column, size_t width, enum wo_t
   return column + width - columns - (columns == 0);
 }
 
+/* Hours to the right of their column. */
+static void put_hours(struct wo_text *out, int64_t gpu_s) {
+  struct wo_text hours = {0};
+  wo__show_hours(&hours, gpu_s);
+  if (hours.len < HOURS_COLUMNS) wo_text_repeat(out, ' ', HOURS_COLUMNS - hours.len);
+  wo_text_add_view(out, view_of(&hours));
+  out->is_failed |= hours.is_failed;
+  wo_text_done(&hours);
+}
+
 /* "4711_3  alice  oversized-micro-batch  12.0  logs/slurm-4711.err:182", and the title below it if the report is verbose. */
 static void write_row(struct wo__table *table, void *context, const struct wo_row *row) {
   struct rows *const rows = context;
@@ -90,8 +101,8 @@ static void write_row(struct wo__table *table, void *context, const struct wo_ro
   column = put_item(rows, column, 8, WO_TINT_PLAIN);
   wo_text_add_clean(&rows->scratch, row->cause.len > 0 ? row->cause : row->outcome);
   column = put_item(rows, column, 24, WO_TINT_ERROR);
-  wo__show_hours(&rows->scratch, row->gpu_s);
-  column = put_item(rows, column, 6, WO_TINT_PLAIN);
+  put_hours(&rows->scratch, row->gpu_s);
+  column = put_item(rows, column, HOURS_COLUMNS, WO_TINT_PLAIN);
   wo__show_place(&rows->scratch, row);
   put_item(rows, column, 0, WO_TINT_PLACE);
   wo_page_break(&rows->page, 0);
