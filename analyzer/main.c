@@ -3,12 +3,15 @@
  *
  * Commands make texts and a status; this file writes them, stderr before stdout. A broken pipe is no error, so that
  * `whyoom log | head` ends well. */
+#include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "analyzer/command/cmd_scan.h"
 #include "analyzer/command/commands.h"
 #include "analyzer/command/help.h"
 #include "analyzer/patch/patch.h"
@@ -213,6 +216,150 @@ static enum wo_exit run_verify(const struct wo_call *call) {
   return code;
 }
 
+/* ---- Around a scan ---- */
+
+/* Names of the users whose logs were met. */
+enum { OWNERS_MAX = 1024 };
+
+struct scan_watch {
+  const struct wo_call *call;
+  struct {
+    uint32_t uid;
+    struct wo_view name; /* owned; empty: nobody */
+  } owners[OWNERS_MAX];
+  size_t owner_count;
+  bool has_line;
+};
+
+static int64_t scan_now(void *context) {
+  (void)context;
+  return now_ns();
+}
+
+static int64_t scan_clock(void *context) {
+  struct timespec now = {0};
+  (void)context;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (int64_t)now.tv_sec * WO_NS_PER_S + now.tv_nsec;
+}
+
+/* Asking for a name can mean a question to a server, so each is asked once; an archive of more users than are kept leaves names
+ * out. */
+static struct wo_view scan_owner(void *context, uint32_t uid) {
+  struct scan_watch *const watch = context;
+  size_t at = 0;
+  while (at < watch->owner_count && watch->owners[at].uid != uid) at++;
+  if (at < watch->owner_count || at == OWNERS_MAX) return at < OWNERS_MAX ? watch->owners[at].name : (struct wo_view){0};
+  const struct passwd *const entry = getpwuid((uid_t)uid);
+  watch->owners[at].uid = uid;
+  watch->owners[at].name = wo_view_of(entry ? strdup(entry->pw_name) : NULL);
+  watch->owner_count++;
+  return watch->owners[at].name;
+}
+
+static void free_owners(struct scan_watch *watch) {
+  for (size_t i = 0; i < watch->owner_count; i++) free((char *)(uintptr_t)watch->owners[i].name.ptr);
+}
+
+/* "1h02m", "3m20s", "12s". */
+static const char *span_text(double seconds, char *buf, size_t cap) {
+  const long whole = seconds < 1e8 ? (long)seconds : 0;
+  if (whole >= 3600)
+    snprintf(buf, cap, "%ldh%02ldm", whole / 3600, whole / 60 % 60);
+  else if (whole >= 60)
+    snprintf(buf, cap, "%ldm%02lds", whole / 60, whole % 60);
+  else
+    snprintf(buf, cap, "%lds", whole);
+  return buf;
+}
+
+/* One line that is overwritten. The share of the archive is that of its folders, so that the time left is a guess, which gets
+ * better. */
+static void show_scan(void *context, const struct wo_scan_progress *progress) {
+  struct scan_watch *const watch = context;
+  const double seconds = (double)progress->elapsed_ns / WO_NS_PER_S, share = progress->share;
+  char left[32] = "?", bytes[40], rate[40];
+  if (share > 0.01 && seconds > 1) span_text(seconds / share * (1 - share), left, sizeof left);
+  watch->has_line = true;
+  fprintf(stderr, "\rwhyoom: %llu files of %llu jobs, %s, %s/s, %.0f %% of the folders, %s left\033[K",
+          (unsigned long long)progress->files_done, (unsigned long long)(progress->jobs_done + progress->jobs_same),
+          wo_units_bytes_text((double)progress->bytes_done, bytes, sizeof bytes),
+          wo_units_bytes_text(seconds > 0 ? (double)progress->bytes_done / seconds : 0, rate, sizeof rate), 100 * share, left);
+  fflush(stderr);
+}
+
+/* Threads read what others wrote, and nothing else: each gives up the rest. */
+static bool enter_thread(void *context) {
+  const struct scan_watch *const watch = context;
+  if (watch->call->sandbox == WO_SANDBOX_OFF) return true;
+  return wo_sandbox_enter(NULL) == WO_OK || watch->call->sandbox != WO_SANDBOX_ON;
+}
+
+static size_t number_of(const char *name) {
+  struct wo_view text = wo_view_of(variable(name));
+  uint64_t number = 0;
+  return wo_number_u64(&text, WO_LIMIT_SHARDS, &number) == WO_OK && text.len == 0 ? (size_t)number : SIZE_MAX;
+}
+
+/* A task of an array, or one of several that srun started: its number among them, from 0. The variables of srun count only where
+ * a step has several tasks: a batch script has them too. */
+static struct wo_scan_shard find_shard(void) {
+  const size_t task = number_of("SLURM_ARRAY_TASK_ID"), tasks = number_of("SLURM_ARRAY_TASK_COUNT");
+  const size_t least = number_of("SLURM_ARRAY_TASK_MIN"), step = number_of("SLURM_ARRAY_TASK_STEP");
+  const size_t process = number_of("SLURM_PROCID"), processes = number_of("SLURM_STEP_NUM_TASKS");
+  const bool is_array = task != SIZE_MAX && tasks != SIZE_MAX && least != SIZE_MAX && task >= least;
+  const size_t of_array = is_array ? (task - least) / (step == SIZE_MAX || step == 0 ? 1 : step) : 0;
+  const bool is_step = process != SIZE_MAX && processes != SIZE_MAX && processes > 1 && process < processes;
+  const size_t count = (is_array ? tasks : 1) * (is_step ? processes : 1);
+  const size_t shard = of_array * (is_step ? processes : 1) + (is_step ? process : 0);
+  if (count < 2 || count > WO_LIMIT_SHARDS || shard >= count) return (struct wo_scan_shard){0};
+  return (struct wo_scan_shard){(uint32_t)shard, (uint32_t)count,
+                                is_array && is_step ? "SLURM_ARRAY_TASK_ID and SLURM_PROCID"
+                                : is_array          ? "SLURM_ARRAY_TASK_ID and _COUNT"
+                                                    : "SLURM_PROCID and SLURM_STEP_NUM_TASKS"};
+}
+
+/* Cores that this process may use, which a workload manager may have limited. */
+static size_t count_cores(void) {
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  size_t cores = online > 0 ? (size_t)online : 1;
+#ifdef CPU_COUNT
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) cores = (size_t)CPU_COUNT(&set);
+#endif
+  return cores < WO_LIMIT_THREADS ? cores : WO_LIMIT_THREADS;
+}
+
+static enum wo_exit run_scan(const struct wo_call *call) {
+  struct scan_watch watch = {.call = call};
+  struct gpu_watch signals = {0};
+  const struct wo_scan_process process = {
+      .hooks = {.context = &watch,
+                .now_ns = scan_now,
+                .clock_ns = scan_clock,
+                .owner = scan_owner,
+                .on_progress = isatty(STDERR_FILENO) == 1 ? show_scan : NULL,
+                .enter_thread = enter_thread,
+                .is_cancelled = &is_cancelled},
+      .shard = find_shard(),
+      .cores = count_cores(),
+  };
+  guard_gpu(&signals, true);
+  const enum wo_exit code = wo_run_scan(call, &process);
+  guard_gpu(&signals, false);
+  if (watch.has_line) fputs("\r\033[K", stderr);
+  free_owners(&watch);
+  return code;
+}
+
+static enum wo_exit run_report(const struct wo_call *call) {
+  return wo_run_report(call, scan_clock(NULL));
+}
+
+static enum wo_exit run_merge(const struct wo_call *call) {
+  return wo_run_merge(call, scan_clock(NULL));
+}
+
 static void print_errors(const struct wo_text *errors) {
   fwrite(errors->ptr ? errors->ptr : "", 1, errors->len, stderr);
 }
@@ -273,11 +420,19 @@ static const struct wo_timer the_timer = {start_timer, &is_time_up};
 
 /* In the order of the help text; the first one is the default. */
 static const struct wo_command_entry commands[] = {
-    {&wo_command_diagnose, wo_run_diagnose}, {&wo_command_budget, wo_run_budget},
-    {&wo_command_replay, run_replay},        {&wo_command_verify, run_verify},
-    {&wo_command_record, run_record},        {&wo_command_rules, wo_run_rules},
-    {&wo_command_explain, wo_run_explain},   {&wo_command_completion, wo_run_completion},
-    {&wo_command_help, wo_run_help},         {&wo_command_version, wo_run_version},
+    {&wo_command_diagnose, wo_run_diagnose},
+    {&wo_command_scan, run_scan},
+    {&wo_command_report, run_report},
+    {&wo_command_merge, run_merge},
+    {&wo_command_budget, wo_run_budget},
+    {&wo_command_replay, run_replay},
+    {&wo_command_verify, run_verify},
+    {&wo_command_record, run_record},
+    {&wo_command_rules, wo_run_rules},
+    {&wo_command_explain, wo_run_explain},
+    {&wo_command_completion, wo_run_completion},
+    {&wo_command_help, wo_run_help},
+    {&wo_command_version, wo_run_version},
 };
 
 /* --help wins over missing words, so that `whyoom rules --help` works; --version likewise. */
@@ -287,6 +442,7 @@ static enum wo_exit run(struct wo_call *call) {
     return WO_EXIT_FINE;
   }
   if (call->wants_version) return wo_run_version(call);
+  if (call->command == &wo_command_diagnose && wo_scan_is_meant(call)) call->command = &wo_command_scan;
   struct wo_err err = {0};
   if (wo_sandbox_enter_for(call, &err) != WO_OK) {
     wo_message_error(call->errors, (struct wo_view){0}, &err);
@@ -329,12 +485,53 @@ static bool check_out(const struct wo_call *call) {
   return status == WO_OK;
 }
 
+/* The file of a report that is written in pieces, from the first of them on. */
+static struct {
+  bool is_begun, is_failed;
+  struct wo_output_file file;
+  struct wo_output_draft draft;
+} pieces;
+
+static enum wo_status add_piece(const struct wo_call *call, struct wo_view text, struct wo_err *err) {
+  enum wo_status status = WO_OK;
+  if (!has_output_file(call)) return wo_output_write_fd(STDOUT_FILENO, text, err);
+  if (!pieces.is_begun) {
+    status = wo_call_find_output(call, call->output.ptr, &pieces.file, err);
+    if (status == WO_OK && !pieces.file.is_stream) status = wo_output_open(&pieces.file, &pieces.draft, err);
+    pieces.is_begun = status == WO_OK;
+  }
+  if (status == WO_OK && pieces.file.is_stream) return wo_output_write(&pieces.file, text, false, err);
+  return status == WO_OK ? wo_output_add(&pieces.draft, text, err) : status;
+}
+
+/* See struct wo_call. */
+static bool drain(const struct wo_call *call) {
+  struct wo_err err = {0};
+  wo_page_seal(call->out, call->style.use_color);
+  if (!pieces.is_failed && add_piece(call, (struct wo_view){call->out->ptr, call->out->len}, &err) != WO_OK) {
+    pieces.is_failed = true;
+    wo_message_error(call->errors, has_output_file(call) ? call->output : WO_VIEW("stdout"), &err);
+  }
+  call->out->len = 0;
+  return !pieces.is_failed;
+}
+
+/* The last piece, and the file under its name. */
+static enum wo_status end_pieces(const struct wo_call *call, struct wo_view text, struct wo_err *err) {
+  enum wo_status status = add_piece(call, text, err);
+  if (pieces.file.is_stream || status != WO_OK) return status;
+  status = wo_output_close(&pieces.file, &pieces.draft, true, err);
+  return status == WO_OK ? wo_output_commit(&pieces.file, &pieces.draft, err) : status;
+}
+
 /* Writes everything, or adds an error. A reader that has ended (`| head`) is no error. */
 static bool write_out(const struct wo_call *call) {
   const struct wo_view text = {call->out->ptr, call->out->len};
   struct wo_err err = {0};
-  const enum wo_status status = has_output_file(call) ? wo_call_write_output(call, call->output.ptr, text, true, &err)
-                                                      : wo_output_write_fd(STDOUT_FILENO, text, &err);
+  if (pieces.is_failed) return false;
+  const enum wo_status status = pieces.is_begun         ? end_pieces(call, text, &err)
+                                : has_output_file(call) ? wo_call_write_output(call, call->output.ptr, text, true, &err)
+                                                        : wo_output_write_fd(STDOUT_FILENO, text, &err);
   if (status != WO_OK) wo_message_error(call->errors, has_output_file(call) ? call->output : WO_VIEW("stdout"), &err);
   return status == WO_OK;
 }
@@ -347,11 +544,14 @@ static enum wo_exit run_and_write(struct wo_call *call) {
   ignore_write_signals();
   wo_page_seal(call->out, call->style.use_color);
   wo_page_seal(call->errors, call->style.use_color);
-  const bool is_short = call->out->is_failed || (code == WO_EXIT_ERROR && call->out->len == 0);
+  const bool is_short = call->out->is_failed || (code == WO_EXIT_ERROR && call->out->len == 0 && !pieces.is_begun);
   if (call->out->is_failed || call->errors->is_failed) code = wo_command_fail_memory(call);
   print_errors(call->errors);
   call->errors->len = 0;
-  if (is_short && has_output_file(call)) return WO_EXIT_ERROR;
+  if (is_short && has_output_file(call)) {
+    wo_output_drop(&pieces.draft);
+    return WO_EXIT_ERROR;
+  }
   return write_out(call) ? code : WO_EXIT_ERROR;
 }
 
@@ -364,6 +564,7 @@ int main(int argc, char **argv) {
   if (wo_call_read(argc, argv, (struct wo_commands){commands, sizeof commands / sizeof *commands}, &call, &err) == WO_OK) {
     call.style = make_style(&call);
     call.timer = &the_timer;
+    call.drain = drain;
     call.is_stdin_terminal = isatty(STDIN_FILENO) == 1;
     call.out = &out;
     call.errors = &errors;

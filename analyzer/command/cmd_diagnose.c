@@ -10,6 +10,7 @@
 #include "analyzer/command/commands.h"
 #include "analyzer/command/help.h"
 #include "analyzer/files/names.h"
+#include "analyzer/scan/read_job.h"
 #include "parsers/base/limits.h"
 
 /* Logs of a folder that are listed when whyoom is called without arguments. */
@@ -21,58 +22,12 @@ enum { NAME_COLUMNS = 28 };
 /* Messages of one sort that are written one by one; the rest is counted. */
 enum { MESSAGES_MAX = 20 };
 
-/* The path of a file in an archive is the archive's and its own. */
-static bool add_file_path(struct wo_text *path, const char *archive, const char *name) {
-  path->len = 0;
-  wo_text_add(path, name ? "%s/%s" : "%s", archive, name);
-  return !path->is_failed;
-}
-
-/* Reads the files of an input, most of which are a single one. What failed is a message; the job keeps what came before. */
-static bool read_files(struct wo_job *job, struct wo_input *input, const char *name, struct wo_text *errors) {
-  struct wo_text path = {0};
-  bool is_good = true;
-  bool is_there = true;
-  size_t count = 0;
-  while (is_there) {
-    struct wo_err err = {0};
-    enum wo_status status = wo_input_next_file(input, &is_there, &err);
-    if (status == WO_OK && !is_there) break;
-    if (status == WO_OK && !add_file_path(&path, name, wo_input_file_name(input))) status = WO_E_NOMEM;
-    if (status == WO_OK) {
-      count++;
-      status = wo_job_read(job, input, path.ptr, &err);
-    } else if (count == 0) {
-      wo_job_add_unreadable(job, name, &err);
-    }
-    if (status == WO_OK) continue;
-    is_good = false;
-    is_there = status == WO_E_KIND && wo_input_file_name(input); /* a file that is no text; others may be */
-    wo_message_error(errors, is_there ? wo_view_of(path.ptr) : wo_view_of(name), &err);
-  }
-  wo_text_done(&path);
-  return is_good;
-}
-
 /* Reads one input; false when something of it could not be read. */
 static bool read_path(const struct wo_call *call, struct wo_job *job, const char *path, struct wo_text *errors) {
-  const bool is_stdin = strcmp(path, "-") == 0;
-  const char *const name = is_stdin ? "<stdin>" : path;
-  struct wo_input *input = NULL;
-  struct wo_err err = {0};
-  const enum wo_status status = is_stdin ? wo_input_open_fd(STDIN_FILENO, name, &input, &err) : wo_input_open(path, &input, &err);
-  if (status != WO_OK) {
-    wo_message_error(errors, wo_view_of(path), &err);
-    wo_job_add_unreadable(job, name, &err);
-    return false;
-  }
-  if (call->time_limit_s > 0) {
-    call->timer->start(call->time_limit_s);
-    wo_input_stop_when(input, call->timer->is_up);
-  }
-  const bool is_good = read_files(job, input, name, errors);
-  if (call->time_limit_s > 0) call->timer->start(0);
-  wo_input_close(input);
+  const bool has_limit = call->time_limit_s > 0;
+  if (has_limit) call->timer->start(call->time_limit_s);
+  const bool is_good = wo_read_path(job, path, has_limit ? call->timer->is_up : NULL, errors);
+  if (has_limit) call->timer->start(0);
   return is_good;
 }
 
@@ -118,7 +73,7 @@ static void write_events(const struct wo_job *job, struct wo_text *out) {
 
 /* Makes the report and writes it in the requested form. A failure that no rule explains counts too: a script must not take such a
  * job for a success. */
-static enum wo_exit write_report(const struct wo_call *call, const struct wo_job *job, const struct wo_pack *pack) {
+enum wo_exit wo_command_write_report(const struct wo_call *call, const struct wo_job *job, const struct wo_pack *pack) {
   struct wo_report *report = NULL;
   if (wo_report_make(job, pack, &report) != WO_OK) return WO_EXIT_ERROR;
   if (call->format == WO_OUT_JSON) {
@@ -171,7 +126,7 @@ static enum wo_exit diagnose_paths(const struct wo_call *call, const struct wo_p
     if (call->list_events) {
       write_events(job, call->out);
     } else {
-      code = write_report(call, job, pack);
+      code = wo_command_write_report(call, job, pack);
     }
   }
   if (code == WO_EXIT_ERROR) wo_command_fail_memory(call);

@@ -27,6 +27,10 @@ enum wo_exit wo_run_version(const struct wo_call *call);
  * "slurm-4711_3.err". */
 bool wo_command_is_slurm_log(const char *name);
 
+/* Makes the report of a closed job and writes it in the form that the call asks for. WO_EXIT_FAILURE_FOUND if the job failed;
+ * WO_EXIT_ERROR when memory is out. */
+enum wo_exit wo_command_write_report(const struct wo_call *call, const struct wo_job *job, const struct wo_pack *pack);
+
 /* Reads all paths as one job, which must be freed also on failure. WO_EXIT_ERROR when one of them could not be read (the closed
  * job has the rest) or memory is out (*ret_job is then NULL); else WO_EXIT_FINE. */
 enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count,

@@ -47,6 +47,7 @@ struct work {
   uint32_t row_count;
   struct draft *drafts; /* in the order of rows: by folder, then id */
   uint32_t draft_count;
+  struct draft **by_stem; /* those of the folder; NULL until they are asked for */
   uint32_t *rest;
   uint32_t rest_count;
 };
@@ -57,8 +58,8 @@ struct work {
 static const char *const records[] = {"dmon", "scontrol", "sacct", "seff", "jobstats"};
 
 /* Words that name the sort of a file and not the job. */
-static const char *const sorts[] = {"out",   "err",    "log", "stdout", "stderr", "txt",  "gz",   "slurm", "job",
-                                    "batch", "sbatch", "sh",  "yaml",   "yml",    "json", "toml", "csv",   "config"};
+static const char *const sorts[] = {"out", "err",   "log",    "stdout", "stderr", "txt", "gz",   "xz",   "zst", "slurm",
+                                    "job", "batch", "sbatch", "sh",     "yaml",   "yml", "json", "toml", "csv", "config"};
 
 /* Whole words only: "seffort.log" is no output of seff. */
 static bool has_record_word(struct wo_view rest) {
@@ -256,13 +257,31 @@ static enum wo_status join_by_id(struct work *work, const struct row *row, struc
   return WO_OK;
 }
 
-/* "train.sbatch" belongs to train-4711.out and train-4712.out. Stems are not sorted across ids, so all are compared; scripts are
- * few. */
+static int compare_stems(const void *left, const void *right) {
+  const struct draft *const *a = left;
+  const struct draft *const *b = right;
+  const int order = wo_view_compare((*a)->first->stem, (*b)->first->stem);
+  return order != 0 ? order : (*a > *b) - (*a < *b);
+}
+
+/* The drafts of a folder by their stems, made when the first file asks for them. */
+static enum wo_status sort_stems(struct work *work, struct draft *drafts, uint32_t count) {
+  if (work->by_stem) return WO_OK;
+  work->by_stem = wo_arena_array(work->arena, (size_t)count + 1, sizeof *work->by_stem);
+  if (!work->by_stem) return WO_E_NOMEM;
+  for (uint32_t i = 0; i < count; i++) work->by_stem[i] = &drafts[i];
+  qsort(work->by_stem, count, sizeof *work->by_stem, compare_stems);
+  return WO_OK;
+}
+
+/* "train.sbatch" belongs to train-4711.out and train-4712.out. */
 static enum wo_status join_by_stem(struct work *work, const struct row *row, struct draft *drafts, uint32_t count,
                                    uint32_t *ret_joined) {
-  for (uint32_t i = 0; i < count; i++) {
-    if (!wo_view_equal(drafts[i].first->stem, row->stem)) continue;
-    if (join(work, &drafts[i], row->path) != WO_OK) return WO_E_NOMEM;
+  size_t low = 0;
+  if (sort_stems(work, drafts, count) != WO_OK) return WO_E_NOMEM;
+  WO_LOWER_BOUND(low, count, at, wo_view_compare(work->by_stem[at]->first->stem, row->stem) < 0);
+  for (size_t i = low; i < count && wo_view_equal(work->by_stem[i]->first->stem, row->stem); i++) {
+    if (join(work, work->by_stem[i], row->path) != WO_OK) return WO_E_NOMEM;
     (*ret_joined)++;
   }
   return WO_OK;
@@ -298,6 +317,7 @@ static enum wo_status add_folder(struct work *work, uint32_t first, uint32_t end
   }
   if (status == WO_OK) status = adopt_nameless(work, first_draft);
   const uint32_t count = work->draft_count - first_draft;
+  work->by_stem = NULL;
   for (; at < end && status == WO_OK; at++) {
     const struct row *row = &work->rows[at];
     const bool is_before = at > first && row[-1].sort == row->sort;
@@ -334,6 +354,7 @@ static enum wo_status finish_group(struct work *work, const struct draft *draft,
   *group = (struct wo_group){.folder = draft->first->folder,
                              .job_id = draft->first->id,
                              .array_task = draft->first->task,
+                             .name = draft->first->stem,
                              .members = members,
                              .member_count = count,
                              .log_count = draft->log_count};
@@ -431,4 +452,18 @@ uint32_t wo_group_by_time(const struct wo_grouping *grouping, const char *const 
     if (fitting == 1) count++;
   }
   return count;
+}
+
+bool wo_group_is_accounting(struct wo_view path) {
+  static const char *const tools[] = {"sacct", "scontrol"};
+  struct wo_view rest = wo_name_base(path);
+  bool is_any = false;
+  while (rest.len > 0 && !is_any) {
+    const struct wo_view word = wo_name_word(&rest);
+    is_any = WO_NAME_IS_ANY(word, tools);
+  }
+  int64_t task = -1;
+  const struct wo_view id = is_any ? wo_name_id(path, &task) : (struct wo_view){0};
+  const bool is_year = id.len == 4 && wo_view_starts(id, "20"); /* sacct-2026-11.txt */
+  return is_any && (id.len == 0 || is_year || is_date(wo_name_base(path), id));
 }

@@ -10,6 +10,7 @@
 #ifndef WO_GROUPING_H
 #define WO_GROUPING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "parsers/base/arena.h"
@@ -20,6 +21,7 @@ struct wo_group {
   struct wo_view folder;   /* with its slash; empty for the current one */
   struct wo_view job_id;   /* empty when the names have none */
   int64_t array_task;      /* or -1 */
+  struct wo_view name;     /* words of the first log's name without id, rank, stream and ending, divided by '-'; or empty */
   const uint32_t *members; /* indexes into the paths: logs in the order given, then the files that join them */
   uint32_t member_count;
   uint32_t log_count; /* at least 1 */
@@ -35,6 +37,9 @@ struct wo_grouping {
 /* Sorts paths into jobs. The paths are borrowed, the result lives in the arena. A path can be in several groups (one script, many
  * jobs) or in none. WO_E_NOMEM; *ret is not set then. */
 enum wo_status wo_group_paths(const char *const *paths, uint32_t count, struct wo_arena *arena, struct wo_grouping *ret);
+
+/* Whether a file's name says that it holds accounting, and of no single job: "sacct-2026-11.txt". */
+bool wo_group_is_accounting(struct wo_view path);
 
 /* When a file was written, by the time stamps of its lines: nanoseconds since 1970, of one clock. */
 struct wo_group_span {

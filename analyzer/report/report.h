@@ -8,6 +8,7 @@
 #include "analyzer/facts/monitors.h"
 #include "analyzer/facts/ranks.h"
 #include "analyzer/facts/step_memory.h"
+#include "analyzer/row/row.h"
 #include "parsers/base/text.h"
 
 /* A part of the card's memory. Names: allocated, reserved_unallocated, non_pytorch, other_processes, free, unaccounted. */
@@ -58,6 +59,22 @@ struct wo_report {
 static inline bool wo_report_tells_failure(const struct wo_report *report) {
   return report->finding_count > 0 && report->findings[0].cause->is_failure;
 }
+
+/* The line that the report points at: the failure, else the line that shows how the job ended, else the first evidence of the
+ * first finding. NULL when there is none. */
+const struct wo_event *wo_report_where(const struct wo_report *report);
+
+/* What the files of a job show of it, for a row in which nothing else does. */
+struct wo_row_hints {
+  struct wo_view path;  /* the key of the row */
+  struct wo_view name;  /* from the name of its log; or empty */
+  struct wo_view owner; /* of its log; or empty */
+  int64_t written_ns;   /* when its log was written last, or WO_ROW_UNKNOWN */
+};
+
+/* The report as a row in a table of many jobs. Its texts live as long as report, job, hints and arena do. WO_E_NOMEM. */
+enum wo_status wo_report_row(const struct wo_report *report, const struct wo_row_hints *hints, struct wo_arena *arena,
+                             struct wo_row *ret_row);
 
 /* Writes the report as text for people. */
 void wo_report_text(const struct wo_report *report, struct wo_text_style style, struct wo_text *out);

@@ -265,6 +265,17 @@ enum wo_status wo_report_make(const struct wo_job *job, const struct wo_pack *pa
   return WO_OK;
 }
 
+/* A job that just ends has none. */
+const struct wo_event *wo_report_where(const struct wo_report *report) {
+  const struct wo_story *const story = &report->job->story;
+  const struct wo_event *event = wo_event_get(&report->job->events, story->failure);
+  if (event == NULL && story->outcome_evidence_count > 0) event = wo_event_get(&report->job->events, story->outcome_evidence[0]);
+  if (event != NULL || report->finding_count == 0) return event;
+  const struct wo_finding *const finding = &report->findings[0];
+  if (finding->for_count == 0 || finding->for_[0].evidence_count == 0) return NULL;
+  return wo_event_get(&report->job->events, finding->for_[0].evidence[0]);
+}
+
 struct wo_report *wo_report_free(struct wo_report *report) {
   if (!report) return NULL;
   wo_arena_done(&report->arena);

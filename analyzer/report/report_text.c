@@ -80,18 +80,6 @@ static void write_job(struct wo__writer *w) {
 
 /* ---- The diagnosis ---- */
 
-/* The line that the report points at: the failure, else the line that shows how the job ended, else the first evidence of the
- * first finding. NULL when there is none, as for a job that just ends. */
-static const struct wo_event *find_where(const struct wo_report *report) {
-  const struct wo_story *const story = &report->job->story;
-  const struct wo_event *event = wo_event_get(&report->job->events, story->failure);
-  if (event == NULL && story->outcome_evidence_count > 0) event = wo_event_get(&report->job->events, story->outcome_evidence[0]);
-  if (event != NULL || report->finding_count == 0) return event;
-  const struct wo_finding *const finding = &report->findings[0];
-  if (finding->for_count == 0 || finding->for_[0].evidence_count == 0) return NULL;
-  return wo_event_get(&report->job->events, finding->for_[0].evidence[0]);
-}
-
 /* Files of which something could be read, and their lines. A file that broke off counts: its first part was read. */
 static size_t count_readable(const struct wo_job *job, uint64_t *ret_lines) {
   size_t files = 0;
@@ -371,7 +359,7 @@ void wo_report_text(const struct wo_report *report, struct wo_text_style style, 
       .report = report,
       .story = &report->job->story,
       .events = &report->job->events,
-      .where = find_where(report),
+      .where = wo_report_where(report),
   };
   write_job(&w);
   wo__end_line(&w);

@@ -230,7 +230,7 @@ static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct 
 }
 
 /* The rank and the host in a file's name (log_node04_3.err) apply to all of its lines that do not name one. */
-static enum wo_status new_scan(struct wo_job *job, const char *path, struct wo_scan **ret_scan) {
+static enum wo_status new_scan(struct wo_job *job, const char *path, uint64_t first_line, struct wo_scan **ret_scan) {
   const struct wo_view name = wo_view_of(path);
   const int32_t local = wo_name_local_rank(name);
   const bool is_local = local != WO_RANK_UNKNOWN;
@@ -238,7 +238,8 @@ static enum wo_status new_scan(struct wo_job *job, const char *path, struct wo_s
                                           .no_prefilter = job->no_prefilter,
                                           .rank = is_local ? local : wo_name_rank(name, job->paths, job->path_count),
                                           .is_local_rank = is_local || wo_name_is_node_rank(name, job->paths, job->path_count),
-                                          .host = wo_name_host(name)};
+                                          .host = wo_name_host(name),
+                                          .first_line = first_line};
   return wo_scan_new(job->patterns, &wo_formats, &job->events, options, ret_scan);
 }
 
@@ -247,7 +248,7 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
   if (!row) return wo_err_set(err, WO_E_LIMIT, "more than %d files for one job", WO_LIMIT_INPUT_FILES);
   if (wo_input_file_name(input)) row->is_path_exact = false; /* no file has this path */
   struct wo_scan *scan = NULL;
-  if (new_scan(job, path, &scan) != WO_OK) return wo_err_set(err, WO_E_NOMEM, "out of memory");
+  if (new_scan(job, path, 1, &scan) != WO_OK) return wo_err_set(err, WO_E_NOMEM, "out of memory");
   struct wo_scan_summary summary = {0};
   struct front front = {0};
   enum wo_status status = pump(scan, input, &summary, &front, err);
@@ -279,10 +280,14 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
 }
 
 enum wo_status wo_job_read_text(struct wo_job *job, struct wo_view text, const char *path) {
+  return wo_job_read_part(job, text, path, 1);
+}
+
+enum wo_status wo_job_read_part(struct wo_job *job, struct wo_view text, const char *path, uint64_t first_line) {
   struct wo_job_input *row = add_input(job, path);
   if (!row) return WO_E_LIMIT;
   struct wo_scan *scan = NULL;
-  enum wo_status status = new_scan(job, path, &scan);
+  enum wo_status status = new_scan(job, path, first_line, &scan);
   if (status != WO_OK) return status;
   struct wo_scan_summary summary = {0};
   status = wo_scan_feed(scan, text.ptr, text.len);

@@ -152,6 +152,9 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
 /* Reads text that is already in memory (tests, examples of rules). */
 enum wo_status wo_job_read_text(struct wo_job *job, struct wo_view text, const char *path);
 
+/* The same for a part of a file, which begins at that line of it. */
+enum wo_status wo_job_read_part(struct wo_job *job, struct wo_view text, const char *path, uint64_t first_line);
+
 /* Notes an input that could not be opened; beyond the limit of files it is only counted. */
 void wo_job_add_unreadable(struct wo_job *job, const char *path, const struct wo_err *err);
 

@@ -132,6 +132,35 @@
 #define WO_LIMIT_INPUT_FILES 4096
 #define WO_LIMIT_UNOPENED_FILES 1024
 
+/* Entries of one folder of an archive, bytes of their names, memory to group them, and folders inside of each other: protect
+ * memory. Entries beyond are left out. */
+#define WO_LIMIT_FOLDER_FILES ((size_t)4 * 1000 * 1000)
+#define WO_LIMIT_FOLDER_BYTES ((size_t)1024 * 1024 * 1024)
+#define WO_LIMIT_GROUPING_BYTES ((size_t)4 * 1024 * 1024 * 1024)
+#define WO_LIMIT_FOLDER_DEPTH 100u
+
+/* Stack of a thread that diagnoses jobs; no cap. Threads of one scan. */
+#define WO_LIMIT_THREAD_STACK_BYTES ((size_t)1024 * 1024)
+#define WO_LIMIT_THREADS ((size_t)256)
+
+/* Jobs that go to a thread in one piece, and the bytes of their files from which on no further one is added: protect memory, and
+ * keep the threads equally busy. */
+#define WO_LIMIT_BATCH_JOBS ((size_t)32)
+#define WO_LIMIT_BATCH_BYTES ((int64_t)256 * 1024)
+
+/* Bytes at the start of a file by which a scan tells one that has grown from another of the same name; no cap. */
+#define WO_LIMIT_HEAD_HASH_BYTES ((size_t)4096)
+
+/* Jobs, and files, of accounting that is looked up (40 bytes, and an open file, each): protect memory. */
+#define WO_LIMIT_ACCOUNTS ((size_t)1000 * 1000)
+#define WO_LIMIT_ACCOUNT_FILES ((size_t)256)
+
+/* Files of accounting that say something of one job; further ones are left out. */
+#define WO_LIMIT_BATCH_ACCOUNTS ((size_t)4)
+
+/* Parts of one archive that are scanned apart. */
+#define WO_LIMIT_SHARDS 100000
+
 /* One rule file: protects memory from a wrong --rules folder. */
 #define WO_LIMIT_RULE_FILE_BYTES ((size_t)1024 * 1024)
 
@@ -192,6 +221,33 @@
 #define WO_LIMIT_BUDGET_ITEMS 16
 #define WO_LIMIT_BUDGET_ROWS 48
 #define WO_LIMIT_BUDGET_FIGURES 8
+
+/* ---- Reports over many jobs (analyzer/fleet, analyzer/table) ---- */
+
+/* Memory of what is said about all jobs of a store; the rows themselves are never held. */
+#define WO_LIMIT_FLEET_BYTES ((size_t)32 * 1024 * 1024)
+
+/* Rows of one list that can be asked for; what is beyond a list's rows is counted. */
+#define WO_LIMIT_FLEET_ROWS ((size_t)1000)
+
+/* Nodes that are told apart: protects memory (about 150 bytes each). Jobs on further ones are counted as on no known node. */
+#define WO_LIMIT_FLEET_NODES ((size_t)65536)
+
+/* Settings of one sweep that are compared, and different values of one of them: protect memory. A setting with more values is a
+ * name or a time and separates nothing; it is left out and counted. */
+#define WO_LIMIT_FLEET_KNOBS ((size_t)128)
+#define WO_LIMIT_FLEET_KNOB_VALUES ((size_t)256)
+
+/* Columns of time in the chart of failures: longer spans are drawn by weeks, then by four weeks. */
+#define WO_LIMIT_FLEET_DAYS ((size_t)92)
+
+/* Rows of the table of failed jobs in HTML, and pages of single jobs behind it: protect the browser (about 0.6 and 4 KB each).
+ * The page says how many are left out, and the command that lists them. */
+#define WO_LIMIT_HTML_ROWS ((size_t)5000)
+#define WO_LIMIT_HTML_PAGES ((size_t)2000)
+
+/* Bytes of text after which the writers of many rows hand it on; no cap. */
+#define WO_LIMIT_DRAIN_BYTES ((size_t)64 * 1024)
 
 /* ---- Memory printed beside training steps (parsers/steps/steps.h) ---- */
 

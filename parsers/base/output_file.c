@@ -207,21 +207,39 @@ static int open_temporary(const struct wo_output_file *file, struct wo_output_dr
   return fd;
 }
 
+enum wo_status wo_output_open(const struct wo_output_file *file, struct wo_output_draft *ret_draft, struct wo_err *err) {
+  assert(!file->is_stream);
+  ret_draft->descriptor = open_temporary(file, ret_draft);
+  ret_draft->is_open = ret_draft->descriptor >= 0;
+  if (ret_draft->is_open) return WO_OK;
+  ret_draft->path[0] = '\0';
+  return fail(err, "cannot be written", errno);
+}
+
+enum wo_status wo_output_add(struct wo_output_draft *draft, struct wo_view content, struct wo_err *err) {
+  const int why = write_all(draft->descriptor, content);
+  if (why == 0) return WO_OK;
+  wo_output_drop(draft);
+  return fail(err, "cannot be written", why);
+}
+
+enum wo_status wo_output_close(const struct wo_output_file *file, struct wo_output_draft *draft, bool is_synced,
+                               struct wo_err *err) {
+  const int fd = draft->descriptor;
+  enum wo_status status = WO_OK;
+  if (file->is_old) status = keep_rights(file, fd, err);
+  if (status == WO_OK && file->is_old && is_synced) status = sync_file(fd, err);
+  draft->is_open = false;
+  if (close(fd) != 0 && errno != EINTR && status == WO_OK) status = fail(err, "cannot be written", errno);
+  if (status != WO_OK) wo_output_drop(draft);
+  return status;
+}
+
 enum wo_status wo_output_draft(const struct wo_output_file *file, struct wo_view content, bool is_synced,
                                struct wo_output_draft *ret_draft, struct wo_err *err) {
-  assert(!file->is_stream);
-  const int fd = open_temporary(file, ret_draft);
-  if (fd < 0) {
-    ret_draft->path[0] = '\0';
-    return fail(err, "cannot be written", errno);
-  }
-  const int why = write_all(fd, content);
-  enum wo_status status = why == 0 ? WO_OK : fail(err, "cannot be written", why);
-  if (status == WO_OK && file->is_old) status = keep_rights(file, fd, err);
-  if (status == WO_OK && file->is_old && is_synced) status = sync_file(fd, err);
-  if (close(fd) != 0 && errno != EINTR && status == WO_OK) status = fail(err, "cannot be written", errno);
-  if (status != WO_OK) wo_output_drop(ret_draft);
-  return status;
+  enum wo_status status = wo_output_open(file, ret_draft, err);
+  if (status == WO_OK) status = wo_output_add(ret_draft, content, err);
+  return status == WO_OK ? wo_output_close(file, ret_draft, is_synced, err) : status;
 }
 
 enum wo_status wo_output_commit(const struct wo_output_file *file, struct wo_output_draft *draft, struct wo_err *err) {
@@ -233,6 +251,8 @@ enum wo_status wo_output_commit(const struct wo_output_file *file, struct wo_out
 }
 
 bool wo_output_drop(struct wo_output_draft *draft) {
+  if (draft->is_open) close(draft->descriptor);
+  draft->is_open = false;
   const bool is_gone = draft->path[0] == '\0' || unlink(draft->path) == 0;
   if (is_gone) draft->path[0] = '\0';
   return is_gone;

@@ -30,9 +30,11 @@ struct wo_output_file {
   int descriptor;                  /* of the open file that the path means; else -1 */
 };
 
-/* The new content of a file, complete on its disk under a temporary name. */
+/* The new content of a file, under a temporary name. */
 struct wo_output_draft {
   char path[WO_OUTPUT_PATH_BYTES]; /* empty: there is none */
+  bool is_open;                    /* it is being written, through the descriptor */
+  int descriptor;
 };
 
 /* Finds the place of an output, and whether it can be written. Nothing is opened or changed. WO_E_KIND: it is a folder, a device
@@ -57,6 +59,13 @@ enum wo_status wo_output_write_fd(int fd, struct wo_view content, struct wo_err 
  * Writing needs space and rights; renaming hardly fails. */
 enum wo_status wo_output_draft(const struct wo_output_file *file, struct wo_view content, bool is_synced,
                                struct wo_output_draft *ret_draft, struct wo_err *err);
+
+/* A draft whose content comes in pieces: opens it / adds a piece / closes it when it is whole, with the rights of the file that it
+ * replaces. Not for streams. On failure there is no draft any more. */
+enum wo_status wo_output_open(const struct wo_output_file *file, struct wo_output_draft *ret_draft, struct wo_err *err);
+enum wo_status wo_output_add(struct wo_output_draft *draft, struct wo_view content, struct wo_err *err);
+enum wo_status wo_output_close(const struct wo_output_file *file, struct wo_output_draft *draft, bool is_synced,
+                               struct wo_err *err);
 
 /* Renames the draft to its file; the draft is gone in any case. WO_E_IO. */
 enum wo_status wo_output_commit(const struct wo_output_file *file, struct wo_output_draft *draft, struct wo_err *err);

@@ -241,3 +241,8 @@ bool wo_view_has_view_nocase(struct wo_view view, struct wo_view needle) {
 bool wo_view_has_nocase(struct wo_view view, const char *needle) {
   return wo_view_has_view_nocase(view, wo_view_of(needle));
 }
+
+uint64_t wo_view_hash(uint64_t hash, struct wo_view view) {
+  for (size_t i = 0; i < view.len; i++) hash = (hash ^ (unsigned char)view.ptr[i]) * UINT64_C(1099511628211);
+  return hash;
+}

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct wo_view {
   const char *ptr;
@@ -115,5 +116,10 @@ bool wo_is_alpha(char c);
 bool wo_is_alnum(char c);
 bool wo_is_word(char c); /* letter, digit or underscore */
 char wo_lower(char c);
+
+/* FNV-1a of 64 bits over what was hashed before (WO_HASH_START at first) and the view: for tables, and to tell texts apart where
+ * nobody gains from making two collide. */
+#define WO_HASH_START UINT64_C(14695981039346656037)
+uint64_t wo_view_hash(uint64_t hash, struct wo_view view);
 
 #endif

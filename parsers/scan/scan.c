@@ -328,7 +328,7 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *
   scan->limit_hits = wo_pattern_limit_hits(set);
   scan->store = store;
   scan->options = options;
-  scan->line_number = 1;
+  scan->line_number = options.first_line > 0 ? options.first_line : 1;
   scan->buf_cap = WO_LIMIT_LOOKBACK_BYTES + 2 * WO_LIMIT_LINE_BYTES + WO_LIMIT_READ_BYTES + WO_LIMIT_WRAP_LAST_BYTES;
   scan->unwrap.wrap = calloc(1, sizeof *scan->unwrap.wrap);
   scan->buf = malloc(scan->buf_cap);

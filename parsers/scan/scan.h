@@ -23,6 +23,7 @@ struct wo_scan_options {
   int32_t rank;        /* rank from the file's name, or WO_RANK_UNKNOWN */
   bool is_local_rank;  /* it counts the processes of a node */
   struct wo_view host; /* from the file's name; borrowed; or empty */
+  uint64_t first_line; /* number of the first line, where the input is a part of a file; 0: 1 */
 };
 
 /* Caps that reading an input can reach. */

@@ -90,8 +90,12 @@ INDENTED = re.compile(r"^ {9}((?:--|[A-Za-z_][\w.]*=).*)$")  # a setting of a fi
 
 def pasted_lines(report):
     """(line, is_resubmit) of the lines of a text report that a user would paste."""
-    is_after = False
+    is_after = is_folded = False
     for line in report.split("\n"):
+        # Folded consequences are lines of the log, word for word, and go on wherever they were broken.
+        is_folded = line.startswith("  folded:") or (is_folded and line.startswith("    "))
+        if is_folded:
+            continue
         begins = re.match(r"^\s*resubmit(?: with)?:", line) is not None
         match = PASTED.match(line) or INDENTED.match(line)
         if match:

@@ -24,8 +24,8 @@ expect() {
   got=$(printf '%s\n' "${COMPREPLY[@]:-}" | sort | tr '\n' ' ' | sed 's/ *$//')
   [ "$got" = "$wanted" ] || complain "$* gives '$got', not '$wanted'"
 }
-expect "budget completion explain help record replay rules verify version" whyoom ""
-expect "record replay" whyoom re
+expect "budget completion explain help merge record replay report rules scan verify version" whyoom ""
+expect "record replay report" whyoom re
 expect "--sweep" whyoom replay --sw
 expect "--sandbox --scale --set --sweep" whyoom replay --s
 expect "--recorded-at --reserve" whyoom verify job.err --re

@@ -133,6 +133,13 @@ void wo__account_set_seconds(struct wo_event_store *store, struct wo_event *even
   wo_event_set_exact(store, event, id, (double)(ns / WO_NS_PER_S));
 }
 
+void wo__account_set_time(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_view text) {
+  struct wo_view in = wo_view_trim(text);
+  int64_t ns = 0;
+  if (wo_units_time(&in, &ns) != WO_OK || in.len > 0 || ns <= 0) return;
+  wo_event_set_exact(store, event, id, (double)(ns / WO_NS_PER_S));
+}
+
 /* The share is that of one node, or of the CPUs on it: limits are compared with what the kernel says about one node's cgroup. A
  * limit of 0 is SLURM's way to say "all the memory of the node", which is no figure. */
 void wo__account_set_limit(struct wo_event_store *store, struct wo_event *event, struct wo_view text, double bare_scale,

@@ -51,6 +51,10 @@ void wo__account_set_text(struct wo_event_store *store, struct wo_event *event, 
 /* Sets seconds from a duration that fills the whole text ("1-02:00:00"). */
 void wo__account_set_seconds(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_view text);
 
+/* Sets seconds since 1970 from a time as accounting prints it ("2026-11-03T10:15:00", as if it were UTC), which fills the text.
+ */
+void wo__account_set_time(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_view text);
+
 /* Sets the limit per node from a size for all nodes. `bare_scale` as in units.h; sizes of zero mean no limit and are left out. */
 void wo__account_set_limit(struct wo_event_store *store, struct wo_event *event, struct wo_view text, double bare_scale,
                            double share);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "parsers/formats/accounting/account.h"
+#include "parsers/formats/accounting/sacct_table.h"
 #include "parsers/base/units.h"
 
 /* The state of the open table besides its header and rule, which are in the message. */
@@ -19,42 +20,6 @@ struct table {
 
 /* A table that has run for so long is closed, to bound what a hostile log can hold open. */
 #define TABLE_ROWS 200000
-
-/* One line of a table, and how to find its cells. */
-struct row {
-  struct wo_view header;
-  struct wo_view rule; /* empty for piped tables */
-  struct wo_view text;
-};
-
-/* The cell of a piped row under the named header. */
-static struct wo_view piped_cell(const struct row *row, const char *name) {
-  struct wo_view header = row->header;
-  struct wo_view text = row->text;
-  while (header.len > 0) {
-    const struct wo_view title = wo_view_trim(wo_view_cut(&header, '|'));
-    const struct wo_view cell = wo_view_cut(&text, '|');
-    if (wo_view_is(title, name)) return wo_view_trim(cell);
-  }
-  return (struct wo_view){0};
-}
-
-/* The cell of a row in columns. The last column may run on: sacct prints it in full when it is wider than its rule. */
-static struct wo_view column_cell(const struct row *row, const char *name) {
-  size_t at = 0;
-  while (at < row->rule.len) {
-    const size_t blank = wo_view_find_char(row->rule, ' ', at);
-    const size_t end = blank == WO_NOT_FOUND ? row->rule.len : blank;
-    if (wo_view_is(wo_view_trim(wo_view_sub(row->header, at, end)), name)) return wo_view_trim(wo_view_sub(row->text, at, end));
-    at = end + 1;
-  }
-  return (struct wo_view){0};
-}
-
-/* A column that the user did not ask for is an empty cell, as is one that sacct left empty: neither says anything. */
-static struct wo_view cell(const struct row *row, const char *name) {
-  return row->rule.len > 0 ? column_cell(row, name) : piped_cell(row, name);
-}
 
 /* Lists that the column cut ("billing=4,cpu=8,mem=51+") end in an item that may be cut as well: it is left out. */
 static struct wo_view whole_items(struct wo_view list) {
@@ -69,19 +34,19 @@ static struct wo_view whole_text(struct wo_view text) {
 }
 
 /* MaxRSS is in the rows of steps; the unit is K unless the user asked for another. */
-static void read_sizes(struct wo_event_store *store, struct wo_event *event, const struct row *row, uint64_t nodes) {
-  struct wo_view rss = cell(row, "MaxRSS");
-  struct wo_view asked = cell(row, "ReqMem");
+static void read_sizes(struct wo_event_store *store, struct wo_event *event, const struct wo_sacct_row *row, uint64_t nodes) {
+  struct wo_view rss = wo_sacct_cell(row, "MaxRSS");
+  struct wo_view asked = wo_sacct_cell(row, "ReqMem");
   struct wo_interval used;
   if (rss.len > 0 && wo_units_bytes(&rss, 1, &used) == WO_OK && used.mid > 0)
     wo_event_set_number(store, event, WO_FIELD_USED_BYTES, used);
   if (wo_event_field(event, WO_FIELD_STEP_ID)) return;
-  const struct wo_view got = cell(row, "AllocTRES");
-  wo__account_set_tres(store, event, whole_items(got.len > 0 ? got : cell(row, "ReqTRES")), nodes);
+  const struct wo_view got = wo_sacct_cell(row, "AllocTRES");
+  wo__account_set_tres(store, event, whole_items(got.len > 0 ? got : wo_sacct_cell(row, "ReqTRES")), nodes);
   /* Up to 20.11 a letter after the size says that it counts per node or per CPU; later it counts for all nodes. */
   const char tail = asked.len > 0 ? asked.ptr[asked.len - 1] : '\0';
   uint64_t cpus = 0;
-  struct wo_view count = cell(row, "AllocCPUS");
+  struct wo_view count = wo_sacct_cell(row, "AllocCPUS");
   if (wo_number_u64(&count, 10000000, &cpus) != WO_OK) cpus = 0;
   if (tail == '?') return; /* sacct's own word for a size that it does not know */
   if (tail == 'n' || tail == 'c') asked.len--;
@@ -91,34 +56,31 @@ static void read_sizes(struct wo_event_store *store, struct wo_event *event, con
 }
 
 /* AllocNodes is what the job got. NNodes is the same for a job that ran, and what it asked for as long as it waits. */
-static void read_row(struct wo_event_store *store, struct wo_event *event, const struct row *row, struct wo_view id) {
-  struct wo_view count = cell(row, "AllocNodes");
+static void read_row(struct wo_event_store *store, struct wo_event *event, const struct wo_sacct_row *row, struct wo_view id) {
+  struct wo_view count = wo_sacct_cell(row, "AllocNodes");
   uint64_t nodes = 0;
-  if (count.len == 0) count = cell(row, "NNodes");
+  if (count.len == 0) count = wo_sacct_cell(row, "NNodes");
   if (wo_number_u64(&count, 1000000, &nodes) != WO_OK) nodes = 0;
   wo__account_set_job(store, event, id);
-  wo__account_set_text(store, event, WO_FIELD_JOB_NAME, cell(row, "JobName"));
-  wo__account_set_text(store, event, WO_FIELD_NODES, whole_text(cell(row, "NodeList")));
-  wo__account_set_text(store, event, WO_FIELD_TASKS, cell(row, "NTasks"));
-  wo__account_set_seconds(store, event, WO_FIELD_ELAPSED_S, cell(row, "Elapsed"));
-  wo__account_set_seconds(store, event, WO_FIELD_TIME_LIMIT_S, cell(row, "Timelimit"));
+  wo__account_set_text(store, event, WO_FIELD_JOB_NAME, wo_sacct_cell(row, "JobName"));
+  wo__account_set_text(store, event, WO_FIELD_NODES, whole_text(wo_sacct_cell(row, "NodeList")));
+  wo__account_set_text(store, event, WO_FIELD_TASKS, wo_sacct_cell(row, "NTasks"));
+  wo__account_set_text(store, event, WO_FIELD_USER, whole_text(wo_sacct_cell(row, "User")));
+  wo__account_set_text(store, event, WO_FIELD_ACCOUNT, whole_text(wo_sacct_cell(row, "Account")));
+  wo__account_set_text(store, event, WO_FIELD_PARTITION, whole_text(wo_sacct_cell(row, "Partition")));
+  wo__account_set_time(store, event, WO_FIELD_START_S, wo_sacct_cell(row, "Start"));
+  wo__account_set_time(store, event, WO_FIELD_END_S, wo_sacct_cell(row, "End"));
+  wo__account_set_seconds(store, event, WO_FIELD_ELAPSED_S, wo_sacct_cell(row, "Elapsed"));
+  wo__account_set_seconds(store, event, WO_FIELD_TIME_LIMIT_S, wo_sacct_cell(row, "Timelimit"));
   if (nodes > 0) wo_event_set_exact(store, event, WO_FIELD_NODE_COUNT, (double)nodes);
   read_sizes(store, event, row, nodes);
 }
 
-/* The id of a row, or empty when the line is no row: ids begin with a digit and hold no blank. */
-static struct wo_view row_id(const struct row *row) {
-  struct wo_view id = cell(row, "JobID");
-  if (id.len == 0) id = cell(row, "JobIDRaw");
-  const bool is_id = id.len > 0 && wo_is_digit(id.ptr[0]) && wo_view_find_char(id, ' ', 0) == WO_NOT_FOUND;
-  return is_id ? id : (struct wo_view){0};
-}
-
 /* Whether the line is a row. A row makes one event that describes the job or step, and a second one when its state is an ending:
  * other rules can use the description however the job ended. */
-static bool add_row(struct wo_open *open, const struct row *row) {
-  const struct wo_view id = row_id(row);
-  const struct wo_view printed = cell(row, "State");
+static bool add_row(struct wo_open *open, const struct wo_sacct_row *row) {
+  const struct wo_view id = wo_sacct_id(row);
+  const struct wo_view printed = wo_sacct_cell(row, "State");
   const struct wo_view state = wo__account_state(printed);
   if (id.len == 0 || state.len == 0) return false;
   struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, id);
@@ -127,12 +89,12 @@ static bool add_row(struct wo_open *open, const struct row *row) {
   wo_event_set_text(open->store, event, WO_FIELD_STATE, state);
   struct wo_account_end end = {
       .state = state,
-      .exit = wo__account_read_exit(cell(row, "ExitCode")),
-      .derived = wo__account_read_exit(cell(row, "DerivedExitCode")),
+      .exit = wo__account_read_exit(wo_sacct_cell(row, "ExitCode")),
+      .derived = wo__account_read_exit(wo_sacct_cell(row, "DerivedExitCode")),
       .is_step = wo_event_field(event, WO_FIELD_STEP_ID) != NULL,
   };
   /* Why a job waited stays in its row when it ran; it is no reason of its end. */
-  if (wo_view_is(cell(row, "Reason"), "OutOfMemory")) end.reason = WO_VIEW("OutOfMemory");
+  if (wo_view_is(wo_sacct_cell(row, "Reason"), "OutOfMemory")) end.reason = WO_VIEW("OutOfMemory");
   wo__account_add_end(open->scan, open->line, open->pattern, event->id, &end, (size_t)(printed.ptr - open->line->full.ptr),
                       printed.len);
   return true;
@@ -173,16 +135,6 @@ static enum wo_more begin_sacct(struct wo_open *open, const struct wo_match *mat
   return WO_MORE_YES;
 }
 
-/* The rule of "------------ ----------" may be as long as the widths that --format asks for (JobName%40), with one blank between
- * columns. */
-static bool is_rule(struct wo_view text) {
-  if (!wo_view_starts(wo_view_trim(text), "--")) return false;
-  for (size_t i = 0; i < text.len; i++) {
-    if (text.ptr[i] != '-' && !wo_is_space(text.ptr[i])) return false;
-  }
-  return true;
-}
-
 /* Bytes of the rule are where the header's columns are, so both are kept as they were printed, with a blank between. */
 static void keep_rule(struct wo_open *open, struct wo_view rule) {
   struct table *const own = open->state;
@@ -196,12 +148,12 @@ static enum wo_more feed_sacct(struct wo_open *open) {
   struct table *const own = open->state;
   const struct wo_view message = wo_open_message(open);
   if (open->lines == 1 && !own->is_piped) {
-    if (!is_rule(table_text(open))) return WO_MORE_NO_UNREAD;
+    if (!wo_sacct_is_rule(table_text(open))) return WO_MORE_NO_UNREAD;
     keep_rule(open, table_text(open));
     return WO_MORE_YES;
   }
   const size_t start = own->rule_start;
-  const struct row row = {
+  const struct wo_sacct_row row = {
       .header = own->is_piped ? message : wo_view_sub(message, 0, start - 1),
       .rule = own->is_piped ? (struct wo_view){0} : wo_view_sub(message, start, start + own->rule_length),
       .text = table_text(open),

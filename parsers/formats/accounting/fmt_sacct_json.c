@@ -115,6 +115,10 @@ static void read_job_number(const struct wo_json_walk *json, const struct wo_jso
     set_number(json, WO_FIELD_NODE_COUNT, (double)number);
   } else if (strcmp(name, "/*/time/elapsed") == 0 || strcmp(name, "/*/steps/*/time/elapsed") == 0) {
     set_number(json, WO_FIELD_ELAPSED_S, (double)number);
+  } else if ((strcmp(name, "/*/time/start") == 0 || strcmp(name, "/*/start_time") == 0) && number > 0) {
+    set_number(json, WO_FIELD_START_S, (double)number);
+  } else if ((strcmp(name, "/*/time/end") == 0 || strcmp(name, "/*/end_time") == 0) && number > 0) {
+    set_number(json, WO_FIELD_END_S, (double)number);
   } else if ((strcmp(name, "/*/time/limit") == 0 || strcmp(name, "/*/time_limit") == 0) && number > 0) {
     set_number(json, WO_FIELD_TIME_LIMIT_S, (double)number * 60);
   } else if (strcmp(name, "/*/steps/*/tres/requested/max/*/count") == 0 && strcmp(own(json)->type, "mem") == 0 && number > 0) {
@@ -185,6 +189,12 @@ static void read_value(const struct wo_json_walk *json, const struct wo_json_val
     set_text(json, WO_FIELD_JOB_NAME, value->text);
   } else if (strcmp(name, "/*/nodes") == 0) {
     set_text(json, WO_FIELD_NODES, value->text);
+  } else if (strcmp(name, "/*/association/user") == 0 || strcmp(name, "/*/user") == 0 || strcmp(name, "/*/user_name") == 0) {
+    set_text(json, WO_FIELD_USER, value->text);
+  } else if (strcmp(name, "/*/account") == 0) {
+    set_text(json, WO_FIELD_ACCOUNT, value->text);
+  } else if (strcmp(name, "/*/partition") == 0) {
+    set_text(json, WO_FIELD_PARTITION, value->text);
   } else if (strcmp(name, "/*/steps/*/step/id") == 0) {
     read_step_id(json, value);
   } else if (wo_view_ends(wo_view_of(name), "/type")) {

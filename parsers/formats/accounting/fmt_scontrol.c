@@ -76,11 +76,18 @@ static void read_text(struct wo_event_store *store, struct wo_event *event, cons
   static const struct {
     const char *key;
     enum wo_field_id field;
-  } rows[] = {{"JobId", WO_FIELD_JOB},      {"ArrayJobId", WO_FIELD_ARRAY_JOB}, {"JobName", WO_FIELD_JOB_NAME},
-              {"NodeList", WO_FIELD_NODES}, {"Command", WO_FIELD_PROGRAM},      {"NumTasks", WO_FIELD_TASKS}};
+  } rows[] = {{"JobId", WO_FIELD_JOB},       {"ArrayJobId", WO_FIELD_ARRAY_JOB}, {"JobName", WO_FIELD_JOB_NAME},
+              {"NodeList", WO_FIELD_NODES},  {"Command", WO_FIELD_PROGRAM},      {"NumTasks", WO_FIELD_TASKS},
+              {"Account", WO_FIELD_ACCOUNT}, {"Partition", WO_FIELD_PARTITION}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     if (wo_view_is(pair->key, rows[i].key)) wo__account_set_text(store, event, rows[i].field, pair->value);
   }
+  if (wo_view_is(pair->key, "UserId")) { /* mara(1042) */
+    struct wo_view user = pair->value;
+    wo__account_set_text(store, event, WO_FIELD_USER, wo_view_cut(&user, '('));
+  }
+  if (wo_view_is(pair->key, "StartTime")) wo__account_set_time(store, event, WO_FIELD_START_S, pair->value);
+  if (wo_view_is(pair->key, "EndTime")) wo__account_set_time(store, event, WO_FIELD_END_S, pair->value);
 }
 
 /* The limit per CPU counts for all CPUs that the job has on a node. */

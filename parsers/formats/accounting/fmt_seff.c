@@ -84,6 +84,11 @@ static bool read_key(struct wo_open *open, struct wo_view key, struct wo_view va
     wo__account_set_job(open->store, event, value);
   } else if (wo_view_is(key, "Job Name")) {
     wo__account_set_text(open->store, event, WO_FIELD_JOB_NAME, value);
+  } else if (wo_view_is(key, "User/Group") || wo_view_is(key, "User/Account")) {
+    wo__account_set_text(open->store, event, WO_FIELD_USER, wo_view_cut(&value, '/'));
+    if (wo_view_is(key, "User/Account")) wo__account_set_text(open->store, event, WO_FIELD_ACCOUNT, value);
+  } else if (wo_view_is(key, "Partition")) {
+    wo__account_set_text(open->store, event, WO_FIELD_PARTITION, value);
   } else if (wo_view_is(key, "Nodes")) {
     read_nodes(open, event, value);
   } else if (wo_view_is(key, "GPUs")) {
@@ -95,7 +100,7 @@ static bool read_key(struct wo_open *open, struct wo_view key, struct wo_view va
   } else if (wo_view_has(key, "Memory")) {
     read_memory(open, event, key, value);
   } else {
-    return wo_view_is(key, "Cluster") || wo_view_is(key, "User/Group") || wo_view_is(key, "Cores per node");
+    return wo_view_is(key, "Cluster") || wo_view_is(key, "Cores per node");
   }
   return true;
 }

@@ -1,0 +1,31 @@
+/* The entries of one folder, sorted by name. */
+#ifndef WO_FOLDER_H
+#define WO_FOLDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "parsers/base/arena.h"
+#include "parsers/base/status.h"
+
+enum wo_entry_kind { WO_ENTRY_UNKNOWN, WO_ENTRY_FILE, WO_ENTRY_FOLDER, WO_ENTRY_LINK, WO_ENTRY_OTHER };
+
+struct wo_entry {
+  const char *name;
+  enum wo_entry_kind kind; /* as far as the listing says it */
+};
+
+struct wo_folder {
+  struct wo_arena arena; /* of the names */
+  struct wo_entry *items;
+  size_t count, capacity;
+};
+
+/* Lists a folder; its own two names for itself and its parent are left out. WO_E_IO with the system's reason: what was listed
+ * until then stays. WO_E_LIMIT: more names than WO_LIMIT_FOLDER_FILES; the first ones that the system gave stay. WO_E_NOMEM. In
+ * each case *folder must be released. */
+enum wo_status wo_folder_list(const char *path, struct wo_folder *folder, struct wo_err *err);
+
+void wo_folder_done(struct wo_folder *folder);
+
+#endif

@@ -1,0 +1,70 @@
+/* Walks over folders and finds jobs: files that belong together by their names (analyzer/files/grouping.h), folder by folder.
+ *
+ * The order is that of names, byte by byte: the jobs of a folder, then its folders. It does not depend on the order in which the
+ * system lists them. Memory grows with the largest folder, not with the archive. Nothing is opened but folders. One walk must not
+ * be used by two threads at once. */
+#ifndef WO_WALK_H
+#define WO_WALK_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "parsers/base/status.h"
+#include "parsers/base/view.h"
+
+/* A time that is not given. */
+#define WO_WALK_ANY_TIME INT64_MIN
+
+struct wo_walk_options {
+  const struct wo_view *include, *exclude; /* patterns of the shell: of names, or of paths below the root if they hold a '/' */
+  size_t include_count, exclude_count;
+  int64_t since_ns, until_ns; /* jobs whose newest log was written within; WO_WALK_ANY_TIME: no limit */
+  bool follows_links;
+  bool is_one_file_system;
+  uint32_t shard, shard_count; /* jobs of one part: by a hash of their paths below the root; 0 of 1 is all */
+};
+
+/* A regular file, as it was when it was found. */
+struct wo_walk_file {
+  const char *path;
+  uint64_t device, inode;
+  int64_t size_bytes, mtime_ns;
+  uint32_t owner;
+};
+
+/* The files of one job: logs first, in the order of names. Valid during the call. */
+struct wo_walk_job {
+  const struct wo_walk_file *files;
+  size_t file_count, log_count;
+  struct wo_view name; /* of its log without id and endings; or empty */
+};
+
+/* Files that the walk passed over. */
+struct wo_walk_counts {
+  uint64_t folders, files;
+  uint64_t left_out;    /* by include and exclude */
+  uint64_t nameless;    /* whose names say that they are no logs */
+  uint64_t out_of_time; /* files of jobs that were not written within the limits of time */
+  double share;         /* of the folders, from 0 to 1: how far the walk has come, if all folders were alike */
+};
+
+struct wo_walk_hooks {
+  void *context;
+  /* False ends the walk. */
+  bool (*on_job)(void *context, const struct wo_walk_job *job, const struct wo_walk_counts *counts);
+  /* A file or folder that cannot be read, or is of a kind that is not read. */
+  void (*on_problem)(void *context, const char *path, const struct wo_err *err);
+  /* Not NULL: the walk only looks for files of accounting that name no job, and finds no jobs. No problem is reported: the walk for
+   * jobs meets it again. */
+  void (*on_accounting)(void *context, const char *path);
+};
+
+/* Walks over the roots, which are folders, or files that are jobs of their own together with those beside them. WO_E_NOMEM;
+ * everything else is a problem for the hook. `is_cancelled` ends the walk when it is set. */
+enum wo_status wo_walk(const char *const *roots, size_t count, const struct wo_walk_options *options,
+                       const struct wo_walk_hooks *hooks, const volatile sig_atomic_t *is_cancelled,
+                       struct wo_walk_counts *ret_counts);
+
+#endif

@@ -1,0 +1,289 @@
+/* The scan: the walk finds jobs, the threads diagnose them, and this thread alone talks to the store. See fleet_scan.h.
+ *
+ * Jobs that are found wait in a batch until it is full. Not more batches are under way than keep the threads busy, so that memory
+ * does not grow with the archive. */
+#include "analyzer/scan/fleet_scan.h"
+
+#include <stdlib.h>
+
+#include "analyzer/scan/batch.h"
+#include "parsers/base/command/message.h"
+#include "parsers/base/limits.h"
+#include "parsers/base/units.h"
+
+enum {
+  BATCHES_PER_THREAD = 3, /* one is worked on, one waits, one is on its way to the store */
+  MESSAGES_MAX = 20,      /* that are written; more are counted */
+  COMMIT_JOBS = 2048      /* in one transaction at most */
+};
+
+/* A transaction is not open for longer, so that a kill costs little. */
+#define COMMIT_NS (2 * WO_NS_PER_S)
+
+#define PROGRESS_NS (WO_NS_PER_S / 10)
+
+struct scan {
+  const struct wo_scan_settings *settings;
+  const struct wo_scan_hooks *hooks;
+  struct wo_store *store;
+  struct wo_store_scan record;
+  struct wo_pool *pool;
+  size_t most_batches;
+  struct wo_batch *batch; /* being filled, or NULL */
+  struct wo_accounts *accounts;
+  struct wo_text *errors;
+  uint64_t messages;
+  struct wo_scan_account account;
+  size_t uncommitted;
+  int64_t begin_ns, commit_ns, shown_ns;
+  enum wo_status status;
+  struct wo_err *err;
+};
+
+static int64_t now(const struct scan *scan) {
+  return scan->hooks->now_ns ? scan->hooks->now_ns(scan->hooks->context) : 0;
+}
+
+static bool is_cancelled(const struct scan *scan) {
+  return scan->hooks->is_cancelled && *scan->hooks->is_cancelled;
+}
+
+/* ---- Messages ---- */
+
+/* Takes over lines that were written, as far as there is room for them. */
+static void add_messages(struct scan *scan, struct wo_view lines, size_t count) {
+  scan->account.problems += count;
+  for (; lines.len > 0; scan->messages++) {
+    const struct wo_view line = wo_view_cut(&lines, '\n');
+    if (scan->messages >= MESSAGES_MAX) continue;
+    wo_text_add_view(scan->errors, line);
+    wo_text_add(scan->errors, "\n");
+  }
+}
+
+static void on_problem(void *context, const char *path, const struct wo_err *err) {
+  struct scan *const scan = context;
+  struct wo_text line = {0};
+  wo_message_error(&line, wo_view_of(path), err);
+  add_messages(scan, (struct wo_view){line.ptr, line.len}, 1);
+  wo_text_done(&line);
+  if (scan->status == WO_OK)
+    scan->status = wo_store_put_problem(scan->store, wo_view_of(path), wo_view_of(err->message), scan->err);
+}
+
+/* ---- The store ---- */
+
+static void commit(struct scan *scan) {
+  if (scan->status == WO_OK) scan->status = wo_store_commit(scan->store, scan->err);
+  if (scan->status == WO_OK) scan->status = wo_store_begin(scan->store, scan->err);
+  scan->uncommitted = 0;
+  scan->commit_ns = now(scan);
+}
+
+static void put_job(struct scan *scan, const struct wo_batch_job *job) {
+  struct wo_scan_progress *const progress = &scan->account.progress;
+  if (!job->is_done) {
+    scan->status = wo_err_nomem(scan->err);
+    return;
+  }
+  if (job->kept.len > 0) {
+    scan->status = wo_store_put_row(scan->store, &job->row, scan->settings->rules, scan->err);
+    progress->jobs_again++;
+    scan->uncommitted++;
+    return;
+  }
+  const struct wo_store_job stored = {.row = job->row,
+                                      .files = job->files,
+                                      .file_count = job->file_count,
+                                      .evidence = job->evidence,
+                                      .rules = scan->settings->rules};
+  if (scan->status == WO_OK) scan->status = wo_store_put(scan->store, &stored, scan->err);
+  progress->jobs_done++;
+  progress->files_done += job->file_count;
+  progress->bytes_done += job->row.bytes > 0 ? (uint64_t)job->row.bytes : 0;
+  scan->uncommitted++;
+}
+
+/* ---- Batches ---- */
+
+static void show_progress(struct scan *scan) {
+  const int64_t at = now(scan);
+  scan->account.progress.elapsed_ns = at - scan->begin_ns;
+  if (!scan->hooks->on_progress || (scan->shown_ns != 0 && at - scan->shown_ns < PROGRESS_NS)) return;
+  scan->shown_ns = at;
+  scan->hooks->on_progress(scan->hooks->context, &scan->account.progress);
+}
+
+/* Takes a batch that is done, waiting for one if there is none. False: there is none, and will be none. */
+static bool take_batch(struct scan *scan) {
+  struct wo_pool_item *item = NULL;
+  do {
+    const bool is_watched = scan->hooks->now_ns != NULL;
+    item = wo_pool_take(scan->pool, is_watched ? now(scan) + PROGRESS_NS : INT64_MAX);
+    show_progress(scan);
+    if (!item && wo_pool_threads(scan->pool) == 0 && scan->status == WO_OK)
+      scan->status = wo_err_set(scan->err, WO_E_LIMIT, "no thread could begin its work");
+  } while (!item && wo_pool_load(scan->pool) > 0 && scan->status == WO_OK);
+  if (!item) return false;
+  struct wo_batch *const batch = (struct wo_batch *)item;
+  add_messages(scan, (struct wo_view){batch->messages.ptr, batch->messages.len}, batch->message_count);
+  for (size_t i = 0; i < batch->job_count && scan->status == WO_OK; i++) put_job(scan, &batch->jobs[i]);
+  wo_batch_free(batch);
+  if (scan->uncommitted >= COMMIT_JOBS || (scan->uncommitted > 0 && now(scan) - scan->commit_ns > COMMIT_NS)) commit(scan);
+  return true;
+}
+
+static void send_batch(struct scan *scan) {
+  if (scan->batch) wo_pool_put(scan->pool, &scan->batch->item);
+  scan->batch = NULL;
+}
+
+/* ---- Jobs ---- */
+
+/* The evidence that the store has of a job whose rules have changed: its files need not be read again. */
+static void take_kept(struct scan *scan, struct wo_batch_job *job) {
+  int64_t id = WO_ROW_UNKNOWN;
+  if (wo_store_find(scan->store, job->files[0].path, &id, scan->err) != WO_OK) return;
+  if (id != WO_ROW_UNKNOWN) wo_store_evidence(scan->store, id, &scan->batch->arena, &job->kept, scan->err);
+}
+
+/* Whether the store has the last job of the batch already, as the present rules see it. */
+static bool is_known(struct scan *scan) {
+  struct wo_batch_job *const job = &scan->batch->jobs[scan->batch->job_count - 1];
+  enum wo_store_fresh fresh = WO_STORE_NEW;
+  if (scan->status == WO_OK)
+    scan->status =
+        wo_store_compare(scan->store, job->files[0].path, job->files, job->file_count, scan->settings->rules, &fresh, scan->err);
+  if (scan->status == WO_OK && fresh == WO_STORE_OLD_RULES) take_kept(scan, job);
+  return fresh == WO_STORE_SAME;
+}
+
+/* A job that is found goes into the batch, unless the store has it. */
+static bool on_job(void *context, const struct wo_walk_job *found, const struct wo_walk_counts *counts) {
+  struct scan *const scan = context;
+  struct wo_scan_progress *const progress = &scan->account.progress;
+  const struct wo_view owner =
+      scan->hooks->owner ? scan->hooks->owner(scan->hooks->context, found->files[0].owner) : (struct wo_view){0};
+  if (!scan->batch) scan->batch = wo_batch_new();
+  if (!scan->batch || wo_batch_add(scan->batch, found, owner, scan->accounts) != WO_OK) {
+    scan->status = wo_err_nomem(scan->err);
+    return false;
+  }
+  progress->jobs_found++;
+  progress->share = counts->share;
+  if (is_known(scan)) {
+    scan->batch->job_count--;
+    progress->jobs_same++;
+    if (progress->jobs_same % COMMIT_JOBS == 0) show_progress(scan);
+  }
+  if (wo_batch_is_full(scan->batch)) send_batch(scan);
+  while (scan->status == WO_OK && wo_pool_load(scan->pool) >= scan->most_batches && take_batch(scan)) continue;
+  return scan->status == WO_OK && !is_cancelled(scan);
+}
+
+/* ---- The whole ---- */
+
+static void begin(struct scan *scan) {
+  const struct wo_scan_settings *const settings = scan->settings;
+  struct wo_text roots = {0};
+  for (size_t i = 0; i < settings->root_count; i++) wo_text_add(&roots, "%s%s", i > 0 ? "\n" : "", settings->roots[i]);
+  scan->record = (struct wo_store_scan){
+      .roots = {roots.ptr, roots.len},
+      .shard = settings->walk.shard,
+      .shard_count = settings->walk.shard_count > 0 ? settings->walk.shard_count : 1,
+      .rules = settings->rules,
+      .start_ns = scan->hooks->clock_ns ? scan->hooks->clock_ns(scan->hooks->context) : WO_ROW_UNKNOWN,
+      .end_ns = WO_ROW_UNKNOWN,
+  };
+  if (roots.is_failed) scan->status = wo_err_nomem(scan->err);
+  if (scan->status == WO_OK) scan->status = wo_store_begin(scan->store, scan->err);
+  if (scan->status == WO_OK) scan->status = wo_store_begin_scan(scan->store, &scan->record, scan->err);
+  wo_text_done(&roots);
+  commit(scan);
+}
+
+static void end(struct scan *scan) {
+  scan->account.was_cancelled = is_cancelled(scan);
+  if (scan->messages > MESSAGES_MAX && scan->errors)
+    wo_message(scan->errors, (struct wo_view){0}, "%llu more messages of this sort",
+               (unsigned long long)(scan->messages - MESSAGES_MAX));
+  scan->record.roots = (struct wo_view){0};
+  scan->record.jobs = (int64_t)scan->account.progress.jobs_found;
+  scan->record.files = (int64_t)scan->account.walk.files;
+  scan->record.bytes = (int64_t)scan->account.progress.bytes_done;
+  if (scan->hooks->clock_ns) scan->record.end_ns = scan->hooks->clock_ns(scan->hooks->context);
+  if (scan->status == WO_OK && !scan->account.was_cancelled)
+    scan->status = wo_store_end_scan(scan->store, &scan->record, scan->err);
+  if (scan->status == WO_OK) scan->status = wo_store_commit(scan->store, scan->err);
+  if (scan->status != WO_OK) wo_store_rollback(scan->store);
+}
+
+/* Batches that were not taken, after a failure, are taken without being put. */
+static void drain(struct scan *scan) {
+  while (wo_pool_load(scan->pool) > 0) {
+    struct wo_pool_item *const item = wo_pool_take(scan->pool, INT64_MAX);
+    if (!item) break;
+    wo_batch_free((struct wo_batch *)item);
+  }
+}
+
+static void on_accounting(void *context, const char *path) {
+  struct scan *const scan = context;
+  struct wo_err err = {0};
+  struct wo_text line = {0};
+  if (scan->status != WO_OK || wo_accounts_add(scan->accounts, path, &err) == WO_OK) return;
+  wo_message_error(&line, wo_view_of(path), &err);
+  add_messages(scan, (struct wo_view){line.ptr, line.len}, 1);
+  wo_text_done(&line);
+}
+
+/* Accounting may be anywhere in the archive, so it is looked for before the first job. */
+static void find_accounts(struct scan *scan) {
+  const struct wo_walk_hooks hooks = {.context = scan, .on_accounting = on_accounting};
+  const struct wo_scan_settings *const settings = scan->settings;
+  struct wo_walk_counts counts;
+  scan->status = wo_accounts_new(&scan->accounts);
+  if (scan->status == WO_OK)
+    scan->status = wo_walk(settings->roots, settings->root_count, &settings->walk, &hooks, scan->hooks->is_cancelled, &counts);
+  if (scan->status != WO_OK)
+    wo_err_nomem(scan->err);
+  else
+    wo_accounts_sort(scan->accounts);
+}
+
+static void walk_and_diagnose(struct scan *scan) {
+  const struct wo_walk_hooks hooks = {.context = scan, .on_job = on_job, .on_problem = on_problem};
+  const struct wo_scan_settings *const settings = scan->settings;
+  const enum wo_status status =
+      wo_walk(settings->roots, settings->root_count, &settings->walk, &hooks, scan->hooks->is_cancelled, &scan->account.walk);
+  if (status != WO_OK && scan->status == WO_OK) scan->status = wo_err_nomem(scan->err);
+  scan->account.progress.share = 1;
+  if (scan->batch && scan->batch->job_count > 0) send_batch(scan);
+  scan->batch = wo_batch_free(scan->batch);
+  while (scan->status == WO_OK && take_batch(scan)) continue;
+  drain(scan);
+}
+
+enum wo_status wo_fleet_scan(const struct wo_pack *pack, struct wo_store *store, const struct wo_scan_settings *settings,
+                             const struct wo_scan_hooks *hooks, struct wo_text *errors, struct wo_scan_account *ret_account,
+                             struct wo_err *err) {
+  struct wo_diagnoser diagnoser = {.pack = pack,
+                                   .no_prefilter = settings->no_prefilter,
+                                   .keeps_evidence = settings->keeps_evidence,
+                                   .enter_thread = hooks->enter_thread,
+                                   .context = hooks->context,
+                                   .now_ns = hooks->now_ns};
+  struct scan scan = {.settings = settings, .hooks = hooks, .store = store, .errors = errors, .err = err};
+  scan.most_batches = settings->threads * BATCHES_PER_THREAD;
+  scan.begin_ns = scan.commit_ns = now(&scan);
+  scan.status = wo_pool_new(settings->threads, &wo_batch_work, &diagnoser, &scan.pool, err);
+  if (scan.status != WO_OK) return scan.status;
+  begin(&scan);
+  if (scan.status == WO_OK) find_accounts(&scan);
+  if (scan.status == WO_OK) walk_and_diagnose(&scan);
+  wo_pool_free(scan.pool);
+  wo_accounts_free(scan.accounts);
+  end(&scan);
+  *ret_account = scan.account;
+  return scan.status;
+}
