@@ -49,7 +49,7 @@ void wo_chance_add(struct wo_text *out, double ln_chance) {
   static const char *const groups[] = {"", " thousand", " million", " billion"};
   const double digits = -ln_chance / log(10.0);
   if (!(digits < 12.0 - 1e-9)) {
-    wo_text_add(out, "less than 1 of a million millions");
+    wo_text_add(out, "less than 1 of a million million");
     return;
   }
   const double fleets = pow(10.0, digits < 0.0 ? 0.0 : digits);

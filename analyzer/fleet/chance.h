@@ -17,7 +17,7 @@ double wo_chance_ln_tail(int64_t population, int64_t marked, int64_t drawn, int6
 double wo_chance_ln_any(double ln_chance, int64_t looks);
 
 /* Adds "1 of 10 million", "1 of 40", with one digit, rounded so that the chance is not made smaller than it is; beyond a million
- * millions "less than 1 of a million millions". */
+ * millions "less than 1 of a million million". */
 void wo_chance_add(struct wo_text *out, double ln_chance);
 
 #endif

@@ -14,15 +14,15 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
-/* A failure is of a kind by the family of its cause. */
+/* Kinds of failure that a node can be the reason of, by how the job ended or by the family of its cause. */
 enum { KIND_HARDWARE, KIND_OTHERS, KIND_COMMUNICATION, KIND_COUNT };
 
 static const struct {
-  const char *family, *words;
+  const char *name, *words, *condition;
 } kinds[KIND_COUNT] = {
-    [KIND_HARDWARE] = {"hardware", "hardware faults"},
-    [KIND_OTHERS] = {"other-process", "memory held by others"},
-    [KIND_COMMUNICATION] = {"communication", "failed communication"},
+    [KIND_HARDWARE] = {"hardware", "hardware faults", "outcome IN ('hardware', 'node_fail')"},
+    [KIND_OTHERS] = {"other_process", "memory held by others", "family = 'other_process'"},
+    [KIND_COMMUNICATION] = {"communication", "failed communication", "outcome = 'nccl'"},
 };
 
 static const double ln_alpha = -4.605170185988091; /* ln 0.01: one fleet of a hundred may name a node that is sound */
@@ -168,7 +168,7 @@ static void test_nodes(struct tallies *t, struct wo_fleet_node *items) {
       if (ln_chance > ln_alpha) break;
       tally->is_found[kind] = true;
       items[fleet->node_count++] = (struct wo_fleet_node){.node = tally->name,
-                                                          .kind = wo_view_of(kinds[kind].family),
+                                                          .kind = wo_view_of(kinds[kind].name),
                                                           .words = wo_view_of(kinds[kind].words),
                                                           .failed = tally->failed[kind],
                                                           .jobs = tally->jobs,
@@ -196,12 +196,13 @@ static bool take_users(void *context, const struct wo_store_value *values, size_
 static enum wo_status add_users(struct wo__fleet_maker *maker, struct wo_fleet_node *items) {
   for (size_t i = 0; i < maker->fleet->node_count; i++) {
     struct users_context c = {.maker = maker, .node = &items[i]};
-    const struct wo_view texts[] = {items[i].node, items[i].kind};
+    size_t kind = 0;
+    while (!wo_view_is(items[i].kind, kinds[kind].name)) kind++;
     const enum wo_status status =
         wo__ask_with(maker,
                      "SELECT count(DISTINCT nullif(user, '')), min(path) FROM job WHERE is_failed = 1 AND "
-                     "(node = ?1 OR (coalesce(node, '') = '' AND nodes = ?1)) AND family = ?2 AND @where",
-                     NULL, texts, 2, take_users, &c);
+                     "(node = ?1 OR (coalesce(node, '') = '' AND nodes = ?1)) AND @key AND @where",
+                     kinds[kind].condition, &items[i].node, 1, take_users, &c);
     if (status != WO_OK) return status;
   }
   return WO_OK;
@@ -215,8 +216,7 @@ enum wo_status wo__make_nodes(struct wo__fleet_maker *maker) {
   fleet->nodes = items;
   struct wo_text sql = {0};
   wo_text_add(&sql, "SELECT nodes, node, count(*), sum(is_failed = 1)");
-  for (size_t kind = 0; kind < KIND_COUNT; kind++)
-    wo_text_add(&sql, ", sum(is_failed = 1 AND family = '%s')", kinds[kind].family);
+  for (size_t kind = 0; kind < KIND_COUNT; kind++) wo_text_add(&sql, ", sum(is_failed = 1 AND %s)", kinds[kind].condition);
   wo_text_add(&sql, " FROM job WHERE @where GROUP BY nodes, node%c", '\0');
   enum wo_status status = sql.is_failed ? wo_err_nomem(maker->err) : wo__ask(maker, sql.ptr, NULL, take_nodes, &t);
   wo_text_done(&sql);

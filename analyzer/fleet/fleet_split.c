@@ -1,7 +1,8 @@
 /* Settings of a sweep, and the conditions that divide it. See fleet_split.h.
  *
  * Each setting is tried by its values: numbers from a threshold on or up to it, every value alone, and "not shown". The test is
- * the one of the nodes (chance.h), and its chance is multiplied by the number of conditions that were tried. */
+ * the one of the nodes (chance.h), and its chance is multiplied by the number of conditions that were
+ * tried, and by that of the sweeps. */
 #include "analyzer/fleet/fleet_split.h"
 
 #include <assert.h>
@@ -30,6 +31,8 @@ struct wo__sweep_knob {
   size_t count, room;
   struct wo_fleet_split best;
 };
+
+enum { RANK_TASK = 3, CLEAN_LEAST = 2 };
 
 static const double ln_alpha = -2.995732273553991; /* ln 0.05 */
 
@@ -203,8 +206,12 @@ static void try_knob(const struct wo__sweep_knobs *sweep, struct wo__sweep_knob 
 
 /* ---- The answer ---- */
 
-static bool is_perfect(const struct wo_fleet_split *split) {
-  return split->failed == split->jobs && split->other_failed == 0;
+/* Whether a condition divides so cleanly that it is worth a look, although there are too few jobs to rule out chance. The number
+ * of a task divides any array whose last tasks failed. */
+static bool is_clean(const struct wo__sweep_knob *knob) {
+  const struct wo_fleet_split *const split = &knob->best;
+  return knob->place < RANK_TASK * WO_LIMIT_FLEET_KNOBS && split->failed == split->jobs && split->other_failed == 0 &&
+         split->jobs >= CLEAN_LEAST && split->other_jobs >= CLEAN_LEAST;
 }
 
 /* Better conditions first. Chances that differ by rounding only are equal. */
@@ -229,7 +236,7 @@ static struct wo_fleet_knob values_of(const struct wo__sweep_knobs *sweep, const
   return (struct wo_fleet_knob){.knob = knob->name, .values = values, .value_count = knob->count + (missing.jobs > 0)};
 }
 
-void wo__sweep_divide(struct wo__sweep_knobs *sweep, struct wo_fleet_sweep *ret) {
+void wo__sweep_divide(struct wo__sweep_knobs *sweep, int64_t sweeps, struct wo_fleet_sweep *ret) {
   struct wo__sweep_knob **const order = wo_arena_array(sweep->arena, sweep->knob_count + 1, sizeof *order);
   if (order == NULL) return;
   int64_t tried = 0;
@@ -243,8 +250,8 @@ void wo__sweep_divide(struct wo__sweep_knobs *sweep, struct wo_fleet_sweep *ret)
   if (count > 0) qsort(order, count, sizeof *order, by_split);
   for (size_t i = 0; i < count; i++) {
     struct wo_fleet_split split = order[i]->best;
-    split.ln_chance = wo_chance_ln_any(split.ln_chance, tried);
-    if ((split.ln_chance <= ln_alpha || is_perfect(&split)) && ret->split_count < WO_FLEET_SPLITS) {
+    split.ln_chance = wo_chance_ln_any(split.ln_chance, tried * sweeps);
+    if ((split.ln_chance <= ln_alpha || is_clean(order[i])) && ret->split_count < WO_FLEET_SPLITS) {
       ret->splits[ret->split_count++] = split;
     }
     if (ret->knob_count < WO_FLEET_SWEEP_KNOBS && order[i]->count < WO_FLEET_SWEEP_VALUES) {

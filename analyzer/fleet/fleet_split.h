@@ -21,7 +21,8 @@ struct wo__sweep_knobs {
 void wo__sweep_begin_job(struct wo__sweep_knobs *sweep, bool is_failed);
 void wo__sweep_add(struct wo__sweep_knobs *sweep, size_t rank, struct wo_view knob, struct wo_view value);
 
-/* Finds the conditions that divide best into the members splits and knobs of *ret, in the arena of the sweep. */
-void wo__sweep_divide(struct wo__sweep_knobs *sweep, struct wo_fleet_sweep *ret);
+/* Finds the conditions that divide best into the members splits and knobs of *ret, in the arena of the sweep, which is one of
+ * `sweeps` that are looked at. */
+void wo__sweep_divide(struct wo__sweep_knobs *sweep, int64_t sweeps, struct wo_fleet_sweep *ret);
 
 #endif

@@ -6,7 +6,8 @@
 #include "analyzer/fleet/fleet_split.h"
 #include "parsers/base/limits.h"
 
-enum { JOBS_LEAST = 4 }; /* fewer say nothing */
+static const double ln_alpha = -2.995732273553991; /* ln 0.05 */
+enum { JOBS_LEAST = 4 };                           /* fewer say nothing */
 
 /* One sweep after the other comes in; the best are kept, by lost hours. */
 struct sweeps {
@@ -15,6 +16,7 @@ struct sweeps {
   struct wo_arena scratch; /* of the sweep that is being read */
   struct wo__sweep_knobs knobs;
   struct wo_fleet_sweep sweep;
+  int64_t count; /* of the sweeps that come */
   bool is_open;
 };
 
@@ -33,6 +35,7 @@ enum {
   GPUS,
   PARTITION,
   ARRAY_TASK,
+  SWEEPS,
   COLUMN_COUNT
 };
 
@@ -40,7 +43,10 @@ static struct wo_view text_of(const struct wo_store_value *value) {
   return value->type == WO_STORE_TEXT ? value->text : (struct wo_view){0};
 }
 
+/* Conditions that chance explains come after all others. */
 static bool is_before(const struct wo_fleet_sweep *a, const struct wo_fleet_sweep *b) {
+  const bool a_is_sure = a->splits[0].ln_chance <= ln_alpha, b_is_sure = b->splits[0].ln_chance <= ln_alpha;
+  if (a_is_sure != b_is_sure) return a_is_sure;
   if (a->sum.lost_s != b->sum.lost_s) return a->sum.lost_s > b->sum.lost_s;
   if (a->sum.failed != b->sum.failed) return a->sum.failed > b->sum.failed;
   return wo_view_compare(a->example, b->example) < 0;
@@ -84,7 +90,7 @@ static void end_sweep(struct sweeps *s) {
   if (!s->is_open) return;
   s->is_open = false;
   if (s->sweep.sum.jobs >= JOBS_LEAST && s->sweep.sum.failed > 0 && s->sweep.sum.failed < s->sweep.sum.jobs) {
-    wo__sweep_divide(&s->knobs, &s->sweep);
+    wo__sweep_divide(&s->knobs, s->count, &s->sweep);
     if (s->sweep.split_count > 0) {
       keep_sweep(s);
     } else {
@@ -102,6 +108,7 @@ static void begin_sweep(struct sweeps *s, const struct wo_store_value *values) {
                                      .user = wo_arena_copy(&s->scratch, text_of(&values[USER])),
                                      .name = wo_arena_copy(&s->scratch, text_of(&values[NAME])),
                                      .folder = wo_arena_copy(&s->scratch, text_of(&values[FOLDER]))};
+  s->count = wo__number_of(&values[SWEEPS], 1);
   s->is_open = true;
 }
 
@@ -164,7 +171,8 @@ enum wo_status wo__make_sweeps(struct wo__fleet_maker *maker) {
       "CASE WHEN coalesce(array_job, '') = '' THEN rtrim(path, replace(path, '/', '')) ELSE '' END AS f, "
       "coalesce(is_failed, 0) AS b FROM job WHERE @where), "
       "g AS (SELECT a, u, n, f FROM m WHERE a <> '' OR n <> '' GROUP BY a, u, n, f HAVING sum(b) > 0 AND sum(b) < count(*)) "
-      "SELECT g.a, g.u, job.name, g.f, m.path, m.b, outcome, gpu_s, settings, gpu_model, gpus, partition, array_task "
+      "SELECT g.a, g.u, job.name, g.f, m.path, m.b, outcome, gpu_s, settings, gpu_model, gpus, partition, array_task, (SELECT "
+      "count(*) FROM g) "
       "FROM g JOIN m ON m.a = g.a AND m.u = g.u AND m.n = g.n AND m.f = g.f JOIN job ON job.path = m.path "
       "ORDER BY g.a, g.u, g.n, g.f, m.path",
       NULL, take_member, &s);

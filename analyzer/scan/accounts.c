@@ -23,33 +23,47 @@ struct place {
 struct file {
   struct wo_view path;
   struct wo_view head; /* header and rule of its table, with their line ends; empty for scontrol */
-  int fd;              /* -1: it could not be opened again */
+};
+
+/* Files that are open. Jobs that are found one after the other are often in the same ones. */
+enum { OPEN_MAX = 16 };
+
+struct opened {
+  uint32_t file;
+  int fd; /* -1: none */
 };
 
 struct wo_accounts {
   struct wo_arena arena;
   WO_VEC(struct place) places;
   WO_VEC(struct file) files;
+  struct opened open[OPEN_MAX];
+  size_t next_open; /* is closed for the next one */
 };
 
 enum wo_status wo_accounts_new(struct wo_accounts **ret_accounts) {
   struct wo_accounts *const accounts = calloc(1, sizeof *accounts);
   if (!accounts) return WO_E_NOMEM;
   wo_arena_init(&accounts->arena, WO_LIMIT_REPORT_BYTES);
+  for (size_t i = 0; i < OPEN_MAX; i++) accounts->open[i].fd = -1;
   *ret_accounts = accounts;
   return WO_OK;
 }
 
 struct wo_accounts *wo_accounts_free(struct wo_accounts *accounts) {
   if (!accounts) return NULL;
-  for (size_t i = 0; i < accounts->files.count; i++) {
-    if (accounts->files.items[i].fd >= 0) close(accounts->files.items[i].fd);
+  for (size_t i = 0; i < OPEN_MAX; i++) {
+    if (accounts->open[i].fd >= 0) close(accounts->open[i].fd);
   }
   WO_VEC_DONE(&accounts->places);
   WO_VEC_DONE(&accounts->files);
   wo_arena_done(&accounts->arena);
   free(accounts);
   return NULL;
+}
+
+static int open_file(const char *path) {
+  return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
 /* ---- Looking through a file ---- */
@@ -163,19 +177,17 @@ enum wo_status wo_accounts_add(struct wo_accounts *accounts, const char *path, s
   if (!WO_VEC_RESERVE(&accounts->files, 1, WO_LIMIT_ACCOUNT_FILES))
     return wo_err_set(err, WO_E_LIMIT, "more than %zu files of accounting: it is not looked up", WO_LIMIT_ACCOUNT_FILES);
   struct file *const file = &accounts->files.items[accounts->files.count];
-  *file = (struct file){.path = wo_arena_copy(&accounts->arena, wo_view_of(path)),
-                        .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
-  if (file->fd < 0) return wo_err_set(err, WO_E_IO, "cannot be opened: %s", strerror(errno));
+  *file = (struct file){.path = wo_arena_copy(&accounts->arena, wo_view_of(path))};
+  const int fd = open_file(path);
+  if (fd < 0) return wo_err_set(err, WO_E_IO, "cannot be opened: %s", strerror(errno));
   struct reader reader = {.accounts = accounts, .file = file, .index = (uint32_t)accounts->files.count, .line = 1};
   const size_t before = accounts->places.count;
   char *const buf = malloc(WO_LIMIT_READ_BYTES);
-  enum wo_status status = buf ? read_lines(&reader, file->fd, buf, WO_LIMIT_READ_BYTES, err) : wo_err_nomem(err);
+  enum wo_status status = buf ? read_lines(&reader, fd, buf, WO_LIMIT_READ_BYTES, err) : wo_err_nomem(err);
   free(buf);
+  close(fd);
   if (status == WO_OK && wo_arena_is_exhausted(&accounts->arena)) status = wo_err_nomem(err);
-  if (accounts->places.count == before)
-    close(file->fd);
-  else
-    accounts->files.count++;
+  if (accounts->places.count > before) accounts->files.count++;
   return status;
 }
 
@@ -193,12 +205,25 @@ void wo_accounts_sort(struct wo_accounts *accounts) {
     qsort(accounts->places.items, accounts->places.count, sizeof *accounts->places.items, compare_places);
 }
 
+static int find_open(struct wo_accounts *accounts, uint32_t file) {
+  for (size_t i = 0; i < OPEN_MAX; i++) {
+    if (accounts->open[i].fd >= 0 && accounts->open[i].file == file) return accounts->open[i].fd;
+  }
+  struct opened *const slot = &accounts->open[accounts->next_open];
+  accounts->next_open = (accounts->next_open + 1) % OPEN_MAX;
+  if (slot->fd >= 0) close(slot->fd);
+  *slot = (struct opened){file, open_file(accounts->files.items[file].path.ptr)};
+  return slot->fd;
+}
+
 /* The lines at a place, behind the head of their table. Empty if they cannot be read. */
-static struct wo_view read_place(const struct file *file, const struct place *place, struct wo_arena *arena) {
+static struct wo_view read_place(struct wo_accounts *accounts, const struct place *place, struct wo_arena *arena) {
+  const struct file *const file = &accounts->files.items[place->file];
   char *const text = wo_arena_alloc(arena, file->head.len + place->len);
-  if (!text || file->fd < 0) return (struct wo_view){0};
+  const int fd = find_open(accounts, place->file);
+  if (!text || fd < 0) return (struct wo_view){0};
   if (file->head.len > 0) memcpy(text, file->head.ptr, file->head.len);
-  const ssize_t len = pread(file->fd, text + file->head.len, place->len, (off_t)place->offset);
+  const ssize_t len = pread(fd, text + file->head.len, place->len, (off_t)place->offset);
   return len == (ssize_t)place->len ? (struct wo_view){text, file->head.len + place->len} : (struct wo_view){0};
 }
 
@@ -221,7 +246,7 @@ size_t wo_accounts_find(struct wo_accounts *accounts, struct wo_view job_id, int
     const struct file *const file = &accounts->files.items[place->file];
     const uint64_t head_lines = count_lines(file->head);
     texts[count] = (struct wo_account_text){.path = file->path.ptr,
-                                            .text = read_place(file, place, arena),
+                                            .text = read_place(accounts, place, arena),
                                             .first_line = place->line > head_lines ? place->line - head_lines : 1};
     if (texts[count].text.len > 0) count++;
   }

@@ -151,9 +151,9 @@
 /* Bytes at the start of a file by which a scan tells one that has grown from another of the same name; no cap. */
 #define WO_LIMIT_HEAD_HASH_BYTES ((size_t)4096)
 
-/* Jobs, and files, of accounting that is looked up (40 bytes, and an open file, each): protect memory. */
+/* Jobs, and files, of accounting that is looked up (40 bytes for a job, its header for a file): protect memory. */
 #define WO_LIMIT_ACCOUNTS ((size_t)1000 * 1000)
-#define WO_LIMIT_ACCOUNT_FILES ((size_t)256)
+#define WO_LIMIT_ACCOUNT_FILES ((size_t)65536)
 
 /* Files of accounting that say something of one job; further ones are left out. */
 #define WO_LIMIT_BATCH_ACCOUNTS ((size_t)4)

@@ -7,9 +7,9 @@ Writes below FOLDER/logs what a cluster has: folders of users and projects, slur
 of sacct by user or by day, some logs compressed, some traces of a monitor. FOLDER/truth.json (beside the logs, so that no scan meets it) says
 what was planted:
 
-  jobs        {log relative to FOLDER/logs: {id, cause, family, user, name, node, gpu_hours, submission}} of each failed job
+  jobs        {log relative to FOLDER/logs: {id, cause, user, name, node, gpu_hours, submission}} of each failed job
   counts      jobs, failed, ok
-  bad_nodes   {node: "hardware" or "other-process"}
+  bad_nodes   {node: "hardware" or "other_process"}
   costliest   the cause that lost most GPU-hours
   sweeps      {array: {knob, relation, value, failed, jobs}}
   repeats     [{user, name, cause, submissions}]
@@ -48,7 +48,7 @@ class Job:
         self.array = self.task = None
         self.out, self.err = [], []
         self.state, self.exit_code = "COMPLETED", "0:0"
-        self.cause = self.family = None
+        self.cause = None
         self.hours = rng.uniform(0.3, 9)
         self.submission = 0
         self.parameters = rng.choice((304351232, 1544732672, 6738415616))
@@ -265,27 +265,27 @@ def fail_file(job):
     exit_by_error(job)
 
 
-# cause: (failure, family, how often of 100, hours)
+# cause: (failure, how often of 100, hours)
 FAILURES = {
-    "oversized-micro-batch": (fail_micro_batch, "batch", 16, (0.1, 1.5)),
-    "fragmentation": (fail_fragmentation, "fragmentation", 8, (2, 9)),
-    "host-memory-cgroup": (fail_host_memory, "host-memory", 10, (1, 6)),
-    "time-limit": (fail_time_limit, "scheduler", 12, (10, 24)),
-    "python-exception": (fail_exception, "program", 14, (0.1, 3)),
-    "missing-python-module": (fail_module, "program", 8, (0.01, 0.05)),
-    "disk-quota": (fail_disk_quota, "files-and-network", 5, (1, 8)),
-    "nccl-timeout": (fail_nccl, "communication", 4, (2, 12)),
-    "device-side-assert": (fail_assert, "program", 5, (0.05, 0.5)),
-    "segmentation-fault": (fail_segfault, "program", 4, (0.5, 5)),
-    "nan-or-infinite": (fail_nan, "program", 3, (0.5, 5)),
-    "port-in-use": (fail_port, "communication", 3, (0.01, 0.05)),
-    "preempted": (fail_preempted, "scheduler", 4, (0.5, 6)),
-    "missing-file": (fail_file, "files-and-network", 4, (0.02, 0.1)),
+    "oversized-micro-batch": (fail_micro_batch, 16, (0.1, 1.5)),
+    "fragmentation": (fail_fragmentation, 8, (2, 9)),
+    "host-memory-cgroup": (fail_host_memory, 10, (1, 6)),
+    "time-limit": (fail_time_limit, 12, (10, 24)),
+    "python-exception": (fail_exception, 14, (0.1, 3)),
+    "missing-python-module": (fail_module, 8, (0.01, 0.05)),
+    "disk-quota": (fail_disk_quota, 5, (1, 8)),
+    "nccl-timeout": (fail_nccl, 4, (2, 12)),
+    "device-side-assert": (fail_assert, 5, (0.05, 0.5)),
+    "segmentation-fault": (fail_segfault, 4, (0.5, 5)),
+    "nan-or-infinite": (fail_nan, 3, (0.5, 5)),
+    "port-in-use": (fail_port, 3, (0.01, 0.05)),
+    "preempted": (fail_preempted, 4, (0.5, 6)),
+    "missing-file": (fail_file, 4, (0.02, 0.1)),
 }
 
 
 def fail(job, cause, hours=None):
-    failure, job.family, _, usual = FAILURES[cause]
+    failure, _, usual = FAILURES[cause]
     job.cause = cause
     job.hours = hours or job.rng.uniform(*usual)
     failure(job)
@@ -356,11 +356,11 @@ def sacct_lines(job):
 
 
 def write_accounting(root, jobs):
-    """Text of `sacct -P` by user for half of the users, and by day for the others."""
+    """Text of `sacct -P`: some users keep their own, the others are in what the operators write every day."""
     texts = {}
     for job in jobs:
-        folder = root / "logs" / job.user
-        path = folder / f"sacct-{job.user}.txt" if USERS.index(job.user) % 2 == 0 else folder / f"sacct-{job.end.strftime('%Y-%m-%d')}.txt"
+        own = root / "logs" / job.user / f"sacct-{job.user}.txt"
+        path = own if USERS.index(job.user) % 2 == 0 else root / "logs" / "accounting" / f"sacct-{job.end.strftime('%Y-%m-%d')}.txt"
         texts.setdefault(path, [SACCT_HEAD]).extend(sacct_lines(job))
     for path, lines in texts.items():
         write_text(path, lines)
@@ -388,25 +388,25 @@ class Archive:
         return job
 
     def add_failures(self, count):
-        causes = [cause for cause, (_, _, weight, _) in FAILURES.items() for _ in range(weight)]
+        causes = [cause for cause, (_, weight, _) in FAILURES.items() for _ in range(weight)]
         for _ in range(count):
             fail(self.new(), self.rng.choice(causes))
 
     def add_bad_nodes(self):
         for index in range(11):
             job = self.new(node=HARDWARE_NODE, gpus=4, hours=self.rng.uniform(2, 10))
-            job.cause, job.family = ("gpu-off-the-bus", "hardware") if index % 2 else ("gpu-memory-fault", "hardware")
+            job.cause = "gpu-off-the-bus" if index % 2 else "gpu-memory-fault"
             (fail_bus if index % 2 else fail_ecc)(job)
         for _ in range(10):
             job = self.new(node=TAKEN_NODE, hours=self.rng.uniform(0.02, 0.1))
-            job.cause, job.family = "other-process", "other-process"
+            job.cause = "other-process"
             fail_taken_card(job)
         for _ in range(3):  # the same elsewhere, as chance has it
             job = self.new(hours=self.rng.uniform(0.02, 0.1))
-            job.cause, job.family = "other-process", "other-process"
+            job.cause = "other-process"
             fail_taken_card(job)
             job = self.new(hours=self.rng.uniform(1, 4))
-            job.cause, job.family = "gpu-memory-fault", "hardware"
+            job.cause = "gpu-memory-fault"
             fail_ecc(job)
 
     def add_sweep(self, user, name, sizes, limit, lengths):
@@ -460,11 +460,11 @@ def truth_of(archive, logs):
         if job.cause is None:
             continue
         lost[job.cause] = lost.get(job.cause, 0) + job.gpu_hours
-        failed[log] = {"id": f"{job.array}_{job.task}" if job.array else str(job.ident), "cause": job.cause, "family": job.family, "user": job.user, "name": job.name,
+        failed[log] = {"id": f"{job.array}_{job.task}" if job.array else str(job.ident), "cause": job.cause, "user": job.user, "name": job.name,
                        "node": job.node, "gpu_hours": round(job.gpu_hours, 4), "submission": job.submission}
     return {"counts": {"jobs": len(archive.jobs), "failed": len(failed), "ok": len(archive.jobs) - len(failed)},
             "gpu_hours_lost": {cause: round(hours, 3) for cause, hours in sorted(lost.items())}, "costliest": max(sorted(lost), key=lost.get),
-            "bad_nodes": {HARDWARE_NODE: "hardware", TAKEN_NODE: "other-process"}, "sweeps": archive.sweeps, "repeats": archive.repeats, "jobs": failed}
+            "bad_nodes": {HARDWARE_NODE: "hardware", TAKEN_NODE: "other_process"}, "sweeps": archive.sweeps, "repeats": archive.repeats, "jobs": failed}
 
 
 def main():

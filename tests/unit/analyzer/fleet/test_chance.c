@@ -83,8 +83,8 @@ static void test_words(void **state) {
   check_words(1.0 / 99e6, "1 of 90 million");
   check_words(1.0 / 1e7, "1 of 10 million");
   check_words(1e-11, "1 of 100 billion");
-  check_words(1e-12, "less than 1 of a million millions");
-  check_words(1e-300, "less than 1 of a million millions");
+  check_words(1e-12, "less than 1 of a million million");
+  check_words(1e-300, "less than 1 of a million million");
   struct wo_text text = {0};
   wo_chance_add(&text, -INFINITY);
   assert_true(wo_view_starts((struct wo_view){text.ptr, text.len}, "less than"));

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -173,8 +174,8 @@ static struct wo_store *sound_nodes(int count) {
 
 static void put_faults(struct wo_store *store, const char *node, const char *family, int count) {
   for (int i = 0; i < count; i++) {
-    wo_fleet_putf(store, "path=bad/%s/%s/%d user=u%d nodes=%s node=%s is_failed=1 outcome=hardware family=%s", node, family, i,
-                  i % 3, node, node, family);
+    wo_fleet_putf(store, "path=bad/%s/%s/%d user=u%d nodes=%s node=%s is_failed=1 outcome=%s family=%s", node, family, i, i % 3,
+                  node, node, strcmp(family, "hardware") == 0 ? "hardware" : "gpu_oom", family);
   }
 }
 
@@ -183,7 +184,7 @@ static void test_two_bad_nodes(void **state) {
   struct wo_store *const store = sound_nodes(20);
   put_faults(store, "n3", "hardware", 8);
   put_faults(store, "n5", "hardware", 7); /* is not hidden by the other */
-  put_faults(store, "n7", "other-process", 6);
+  put_faults(store, "n7", "other_process", 6);
   put_faults(store, "n9", "hardware", 1); /* one failure is no pattern */
   put_faults(store, "n11", "batch", 9);   /* no fault of a node */
   struct made made = make(store);
@@ -202,7 +203,7 @@ static void test_two_bad_nodes(void **state) {
   ASSERT_VIEW(found[0]->example, "bad/n3/hardware/0");
   ASSERT_VIEW(found[1]->kind, "hardware");
   ASSERT_VIEW(found[2]->node, "n7");
-  ASSERT_VIEW(found[2]->kind, "other-process");
+  ASSERT_VIEW(found[2]->kind, "other_process");
   done(&made);
 }
 
@@ -224,8 +225,8 @@ static void test_no_bad_node(void **state) {
 static void test_jobs_on_several_nodes(void **state) {
   (void)state;
   struct made made = make(wo_fleet_store((const char *const[]){
-      "path=1 nodes=a,b is_failed=1 family=hardware node=b", "path=2 nodes=a,b is_failed=1 family=hardware",
-      "path=3 nodes=c is_failed=1 family=hardware", "path=4 node=d is_failed=1", "path=5 nodes=gpu[1,2],e is_failed=0", NULL}));
+      "path=1 nodes=a,b is_failed=1 outcome=hardware node=b", "path=2 nodes=a,b is_failed=1 outcome=hardware",
+      "path=3 nodes=c is_failed=1 outcome=hardware", "path=4 node=d is_failed=1", "path=5 nodes=gpu[1,2],e is_failed=0", NULL}));
   assert_int_equal(made.fleet.nodes_seen, 6);
   assert_int_equal(made.fleet.unplaced, 1);
   assert_int_equal(made.fleet.node_count, 0);

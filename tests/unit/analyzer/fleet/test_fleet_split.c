@@ -192,7 +192,7 @@ static void test_caps(void **state) {
     wo__sweep_add(&sweep, 0, wo_view_of(text), WO_VIEW("1"));
   }
   struct wo_fleet_sweep found = {0};
-  wo__sweep_divide(&sweep, &found);
+  wo__sweep_divide(&sweep, 1, &found);
   assert_true(found.split_count > 0);
   assert_true(wo_view_is(found.splits[0].knob, "few"));
   assert_int_equal(found.splits[0].jobs, (WO_LIMIT_FLEET_KNOB_VALUES + 44) / 2);

@@ -106,7 +106,7 @@ static struct wo_store *small_archive(void) {
   for (int i = 0; i < 6; i++) {
     wo_fleet_putf(store,
                   "path=logs/dan/%d.out job_id=%d name=d%d user=dan%d nodes=n9 node=n9 end_ns=%d000000000 outcome=hardware "
-                  "is_failed=1 cause=gpu-off-the-bus family=hardware "
+                  "is_failed=1 cause=gpu-off-the-bus family=not_memory "
                   "confidence=certain title=The+card+has+fallen+off+the+bus fix=avoid-node files=1 bytes=10 unread=0",
                   i, 100 + i, i, i, 1740400000 + i * 90000);
   }

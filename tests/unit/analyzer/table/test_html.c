@@ -132,7 +132,7 @@ static struct wo_store *store_of_everything(void) {
   struct wo_store *const store = wo_fleet_store((const char *const[]){NULL});
   for (int i = 0; i < 30; i++) {
     wo_fleet_putf(store,
-                  "path=a/%d&<\"'.out job_id=%d name=x user=u<%d> nodes=n1 node=n%d family=hardware cause=c&%d is_failed=%d "
+                  "path=a/%d&<\"'.out job_id=%d name=x user=u<%d> nodes=n1 node=n%d family=not_memory cause=c&%d is_failed=%d "
                   "outcome=success gpu_s=%d end_ns=%d000000000 work=w "
                   "settings=a=%d;b&=<x> fix=f change=a+<b> title=<script>alert(1)</script> evidence=</pre> place=%%s",
                   i, i, i % 3, i % 2, i % 4, i % 2, i * 100, 1700000000 + i * 40000, i % 2);
