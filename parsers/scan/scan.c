@@ -31,22 +31,6 @@ const struct wo_format *wo_format_find(const struct wo_formats *formats, struct 
   return NULL;
 }
 
-/* First line end in buf[from, to), or `to`. Two memchr calls beat a byte loop on ordinary lines; in blocks, as a progress bar may
- * go on for megabytes without a line feed. */
-static size_t find_line_end(const char *buf, size_t from, size_t to) {
-  enum { BLOCK = 1024 };
-  while (from < to) {
-    const size_t stop = to - from < BLOCK ? to : from + BLOCK;
-    const char *feed = memchr(buf + from, '\n', stop - from);
-    const size_t end = feed ? (size_t)(feed - buf) : stop;
-    const char *back = memchr(buf + from, '\r', end - from);
-    if (back) return (size_t)(back - buf);
-    if (feed) return end;
-    from = stop;
-  }
-  return to;
-}
-
 /* Counting by bytes in blocks of 255 keeps the sums in a byte each, which compilers turn into vector code. */
 static uint64_t count_line_feeds(const char *text, size_t len) {
   uint64_t total = 0;
@@ -68,7 +52,7 @@ static void count_long_lines(struct wo_scan *scan, size_t to) {
   const uint64_t base = scan->buf_offset;
   while (at < to) {
     if (scan->is_in_long_line) {
-      const size_t end = find_line_end(scan->buf, at, to);
+      const size_t end = wo__scan_line_end(scan->buf, at, to);
       if (end == to) return;
       scan->is_in_long_line = false;
       scan->open_start = base + end + 1;
@@ -97,11 +81,25 @@ static void advance(struct wo_scan *scan, size_t to) {
   scan->pos = to;
 }
 
+/* As advance, past the line that was read at pos, which ends at `end`: most are short, and of an input without seams. */
+static void advance_line(struct wo_scan *scan, size_t end) {
+  const size_t to = end < scan->buf_len ? end + 1 : end;
+  const bool is_plain = !scan->is_in_long_line && scan->unwrap.seams.count == 0 && to > end &&
+                        scan->buf_offset + to <= scan->open_start + WO_LIMIT_LINE_BYTES;
+  if (!is_plain) {
+    advance(scan, to);
+    return;
+  }
+  scan->open_start = scan->buf_offset + to;
+  scan->line_number += scan->buf[end] == '\n';
+  scan->pos = to;
+}
+
 /* Reads the line or piece at pos, which is complete. Leaves pos at the next one. */
 static void read_line_at_pos(struct wo_scan *scan) {
   const size_t start = scan->pos;
   const size_t reach = scan->buf_len - start < WO_LIMIT_LINE_BYTES ? scan->buf_len : start + WO_LIMIT_LINE_BYTES;
-  const size_t end = find_line_end(scan->buf, start, reach);
+  const size_t end = wo__scan_line_end(scan->buf, start, reach);
   const bool is_piece = end == reach && reach - start == WO_LIMIT_LINE_BYTES && !(scan->is_at_end && reach == scan->buf_len);
   /* There is no line between CR and LF. */
   const bool is_crlf = end == start && end < scan->buf_len && scan->buf[end] == '\n' && start > 0 && scan->buf[start - 1] == '\r';
@@ -109,7 +107,7 @@ static void read_line_at_pos(struct wo_scan *scan) {
   if (is_piece) {
     advance(scan, start + WO_SCAN_PIECE_STRIDE);
   } else {
-    advance(scan, end < scan->buf_len ? end + 1 : end);
+    advance_line(scan, end);
   }
 }
 
@@ -167,7 +165,7 @@ static bool take_next(struct wo_scan *scan, const struct wo_short_way *way, stru
 static void take_line(struct wo_scan *scan, const struct wo_short_way *way, size_t start, size_t pattern, struct taken *taken) {
   advance(scan, start);
   const size_t reach = scan->buf_len - start < WO_LIMIT_LINE_BYTES ? scan->buf_len : start + WO_LIMIT_LINE_BYTES;
-  const size_t end = find_line_end(scan->buf, start, reach);
+  const size_t end = wo__scan_line_end(scan->buf, start, reach);
   const struct wo_view line = {scan->buf + start, end - start};
   way->take(scan, wo_pattern_at(scan->set, pattern), line, scan->line_number, wo__scan_offset(scan, scan->buf_offset + start));
   *taken = end < reach ? (struct taken){way, start, end} : (struct taken){NULL, 0, 0};
@@ -178,10 +176,9 @@ static void take_line(struct wo_scan *scan, const struct wo_short_way *way, size
 static bool find_next_line(struct wo_scan *scan, const struct ready *ready) {
   if (scan->options.no_prefilter) return scan->pos < ready->end;
   const struct wo_view text = {scan->buf, ready->end};
-  struct wo_prefilter_cursor cursor = {.from = scan->pos, .at = scan->pos};
   struct wo_prefilter_hit hit;
   struct taken taken = {NULL, 0, 0};
-  while (wo_prefilter_walk(scan->prefilter, text, &cursor, &hit)) {
+  while (wo__scan_next_hit(scan, scan->pos, &hit)) {
     const struct wo_short_way *const way =
         scan->ways[hit.owner] == WO_SCAN_WAY_SHORT ? scan->readers[hit.owner]->short_way : NULL;
     if (!way && wo__scan_is_flooded(scan, hit.owner)) continue;
@@ -194,6 +191,7 @@ static bool find_next_line(struct wo_scan *scan, const struct ready *ready) {
     if (start >= ready->next) return false;
     if (!way) {
       advance(scan, start);
+      scan->lookout.passed = SIZE_MAX; /* other literals may stand before this one */
       return true;
     }
     take_line(scan, way, start, hit.owner, &taken);
@@ -208,16 +206,42 @@ static void look_for_label(struct wo_scan *scan) {
   wo__scan_learn_label(scan, (struct wo_view){scan->buf, len});
 }
 
-/* Looks at everything that is complete. While a construct is open, and at the start of the input, every line is
- * read; otherwise only lines with a literal. */
+/* While an opening may follow, passes over the lines that have no literal and are no lines of it. False if there are none.
+ * Without a prefilter all are read. */
+static bool pass_unopened(struct wo_scan *scan, const struct ready *ready) {
+  if (scan->options.no_prefilter || scan->opening.watched == 0 || scan->label.offered_len > 0) return false;
+  size_t hit = wo__lookout_peek(scan, scan->prefilter, &scan->lookout, scan->pos);
+  while (hit != SIZE_MAX && wo__scan_is_flooded(scan, scan->lookout.hit.owner)) {
+    scan->lookout.has_hit = false;
+    hit = wo__lookout_peek(scan, scan->prefilter, &scan->lookout, scan->pos);
+  }
+  const size_t start = hit < ready->next ? find_piece_start(scan, hit) : ready->next;
+  const size_t end = start < ready->next ? start : ready->next;
+  const size_t to = end > scan->pos ? wo__scan_pass_unopened(scan, end) : scan->pos;
+  const bool is_passed = to > scan->pos;
+  advance(scan, to);
+  return is_passed;
+}
+
+/* Reads the next line that is to be read, or passes over some that are not. While a construct is open, and at the start of the
+ * input, every line is read; otherwise only lines with a literal. False if there is none any more. */
+static bool go_on(struct wo_scan *scan, const struct ready *ready) {
+  const bool is_read = scan->open_count > 0 || wo__scan_is_head(scan->line_number, scan->buf_offset + scan->pos);
+  if (!is_read && wo__scan_is_opening(scan)) {
+    if (pass_unopened(scan, ready)) return true;
+  } else if (!is_read && !find_next_line(scan, ready)) {
+    return false;
+  }
+  read_line_at_pos(scan);
+  return true;
+}
+
+/* Looks at everything that is complete. */
 static void process(struct wo_scan *scan) {
   const struct ready ready = find_ready(scan);
-  while (scan->pos < ready.next) {
-    const bool is_head = wo__scan_is_head(scan->line_number, scan->buf_offset + scan->pos);
-    const bool is_searched = scan->open_count == 0 && !is_head && !wo__scan_is_opening(scan);
-    if (is_searched && !find_next_line(scan, &ready)) break;
-    read_line_at_pos(scan);
-  }
+  scan->lookout.end = scan->opening_out.end = ready.end;
+  scan->lookout.passed = scan->opening_out.passed = SIZE_MAX;
+  while (scan->pos < ready.next && go_on(scan, &ready)) continue;
   if (scan->pos < ready.next) advance(scan, ready.next);
 }
 
@@ -410,6 +434,7 @@ struct wo_scan *wo_scan_free(struct wo_scan *scan) {
   free(scan->owners);
   free(scan->by_place);
   wo_literal_net_free(scan->net);
+  wo_prefilter_free(scan->opening.filter);
   free(scan->ways);
   free(scan->readers);
   free_followed(scan);
