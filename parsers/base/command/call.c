@@ -5,6 +5,13 @@
 
 /* ---- Options of all commands ---- */
 
+bool wo_call_read_format(void *target, const struct wo_option_value *value) {
+  const int place = wo_option_choice(WO_OUT_NAMES, value->text);
+  if (place < 0 || wo_option_choice(value->option->choices, value->text) < 0) return false;
+  ((struct wo_call *)target)->format = (enum wo_format_out)place;
+  return true;
+}
+
 static bool read_no_color(void *target, const struct wo_option_value *value) {
   (void)value;
   ((struct wo_call *)target)->color = WO_COLOR_NEVER;
@@ -26,7 +33,7 @@ static bool read_no_sandbox(void *target, const struct wo_option_value *value) {
 /* In the order of the help text. */
 const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
     WO_OPTION("format", "text|json", "report for people (default) or for programs",
-              WO_TO_CHOICE(struct wo_call, format, "text|json")),
+              WO_TO_READER(wo_call_read_format), .choices = "text|json"),
     WO_OPTION("output", "FILE", "write the report to FILE", .letter = 'o', WO_TO_TEXT(struct wo_call, output),
               .path = WO_PATH_WRITTEN, .wants = "the name of a file"),
     WO_OPTION("color", "[=WHEN]", "auto (default), always or never; {no-color} is never", .without = "always",
@@ -146,7 +153,7 @@ static enum wo_status refuse(struct reader *reader, struct wo_view name) {
 /* ---- Arguments ---- */
 
 /* Reads "--name", "--name=value" or "--name value"; text follows the dashes. Options of all commands are read this way even if a
- * command's table describes them in its own way. */
+ * command's table describes them in its own way; a row there that has choices of its own is read in place of the shared one. */
 static enum wo_status read_long(struct reader *reader, const char *text) {
   const struct wo_command *const own = reader->call->command;
   struct wo_view value = wo_view_of(text);
@@ -154,8 +161,8 @@ static enum wo_status read_long(struct reader *reader, const char *text) {
   const struct wo_view name = wo_view_cut(&value, '=');
   const char *const behind = has_value ? value.ptr : NULL;
   const struct wo_option *const shared = wo_option_find(wo_shared_options, WO_SHARED_OPTION_COUNT, name);
-  if (shared) return apply_shared(reader, shared, behind);
   const struct wo_option *const option = wo_option_find(own->options, own->option_count, name);
+  if (shared) return apply_shared(reader, option && option->choices ? option : shared, behind);
   return option ? keep(reader, option, behind) : refuse(reader, name);
 }
 

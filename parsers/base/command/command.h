@@ -28,6 +28,7 @@ struct wo_command {
   size_t option_count;
   const char *ending;     /* what the exit status says */
   size_t help_column;     /* where the texts of options begin in the help text; 0: 23 */
+  bool has_threads;       /* enters the sandbox on each of its threads, which alone read what others wrote (sandbox.h) */
   const char *needs_more; /* "on|plot": its options, and first words, that do more than read. NULL: the command itself does, so
                              that it never runs in the sandbox (sandbox.h) */
   bool becomes_program;   /* words after the first one belong to another program, whatever they look like */
@@ -47,7 +48,19 @@ struct wo_commands {
   size_t count;
 };
 
-enum wo_format_out { WO_OUT_TEXT, WO_OUT_JSON };
+/* Forms of a report. A command that has others than text and JSON has a row of its own for --format, with its choices and
+ * wo_call_read_format. */
+enum wo_format_out {
+  WO_OUT_TEXT,
+  WO_OUT_JSON,
+  WO_OUT_JSONL,
+  WO_OUT_CSV,
+  WO_OUT_HTML,
+  WO_OUT_MARKDOWN,
+  WO_OUT_JOBID,
+  WO_OUT_PATTERNS
+};
+#define WO_OUT_NAMES "text|json|jsonl|csv|html|markdown|jobid|patterns"
 enum wo_sandbox { WO_SANDBOX_AUTO, WO_SANDBOX_ON, WO_SANDBOX_OFF };
 enum wo_color { WO_COLOR_AUTO, WO_COLOR_ALWAYS, WO_COLOR_NEVER };
 
@@ -84,6 +97,9 @@ struct wo_call {
   struct wo_text_style style;
   bool is_stdin_terminal;
   const struct wo_timer *timer;
+  /* Writes out what is in `out` so far, which is empty then: for reports that grow with their input. False: it cannot be written,
+   * and the command should end. NULL where nothing is written in pieces. */
+  bool (*drain)(const struct wo_call *call);
   struct wo_text *out;    /* for standard output, or the file of --output */
   struct wo_text *errors; /* for standard error (message.h) */
 };
@@ -96,6 +112,9 @@ extern const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT];
  * arguments after "--" are words. WO_E_USAGE with a message that names the option and what it wants; *ret_call is then
  * unchanged. Nothing is opened. */
 enum wo_status wo_call_read(int argc, char **argv, struct wo_commands commands, struct wo_call *ret_call, struct wo_err *err);
+
+/* The reader of --format: one of the option's choices, into struct wo_call. */
+bool wo_call_read_format(void *target, const struct wo_option_value *value);
 
 /* Reads the call's own options into *target, which is half filled on failure. WO_E_USAGE. */
 enum wo_status wo_call_apply(const struct wo_call *call, void *target, struct wo_err *err);

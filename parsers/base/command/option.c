@@ -30,7 +30,7 @@ const char *wo_option_choices_text(const char *choices, char *buf, size_t cap) {
 
 const char *wo_option_wants(const struct wo_option *option, char *buf, size_t cap) {
   if (option->wants) return option->wants;
-  if (option->kind == WO_OPTION_CHOICE) return wo_option_choices_text(option->choices, buf, cap);
+  if (option->choices) return wo_option_choices_text(option->choices, buf, cap);
   if (option->kind == WO_OPTION_NUMBER) {
     snprintf(buf, cap, "a number from %.0f to %.0f", option->least, option->most);
   } else {

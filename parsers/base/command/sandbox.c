@@ -237,6 +237,7 @@ static struct more find_more(const struct wo_call *call) {
 
 enum wo_status wo_sandbox_enter_for(const struct wo_call *call, struct wo_err *err) {
   const bool is_asked = call->sandbox == WO_SANDBOX_ON;
+  if (call->command->has_threads) return WO_OK;
   const struct more more = find_more(call);
   if (call->sandbox == WO_SANDBOX_OFF || (more.name.len > 0 && !is_asked)) return WO_OK;
   if (more.name.len > 0)
