@@ -1,7 +1,7 @@
-/* The scanner's inside, shared by scan.c (buffer, lines), scan_line.c (what happens to a line), scan_lookout.c (literals),
- * scan_back.c (walks backwards),
- * scan_open.c (services), scan_opening.c (starts of runs), scan_context.c, scan_life.c and scan_shape.c (lines around a
- * failure), and scan_tail.c (the last lines). Nobody else includes this. */
+/* The scanner's inside, shared by scan_new.c (its making), scan.c (buffer, lines), scan_line.c (what happens to a line),
+ * scan_lookout.c (literals), scan_back.c (walks backwards), scan_open.c (services), scan_opening.c (starts of runs),
+ * scan_context.c, scan_life.c and scan_shape.c (lines around a failure), and scan_tail.c (the last lines). Nobody else includes
+ * this. */
 #ifndef WO_SCAN_INTERNAL_H
 #define WO_SCAN_INTERNAL_H
 
@@ -201,12 +201,14 @@ struct wo_scan {
   size_t context_count;                                  /* memory failures whose surroundings were looked at */
   struct wo_walk_memo walk_memo;                         /* of the last of them */
   struct wo_seen_setting settings[WO_SCAN_SETTINGS_MAX]; /* hash table by key */
+  size_t setting_count;                                  /* keys in it */
   uint64_t walked_bytes;                                 /* by walks that are not bounded otherwise, so far */
   uint64_t looked_back_bytes;                            /* by wo_scan_each_line_before, so far */
   struct wo_followed followed[WO_SCAN_FOLLOWERS_MAX];    /* in the order of the formats */
   size_t followed_count;
   const struct wo_format **readers; /* of each pattern; NULL for those that name none, or none that is known */
   unsigned char *ways;              /* enum wo_scan_way of each pattern */
+  unsigned char *first_ways;        /* at the start of an input */
   size_t line_start;                /* in buf: the line being read, for lines before it */
   struct wo_stamp_memo stamp_memo;
   struct wo_opening opening;

@@ -92,6 +92,7 @@ static void learn(struct wo_opening *opening, struct wo_view line, uint64_t hash
     opening->lines[at].is_repeated = true;
   } else {
     keep_sign(opening, opening->count, line);
+    opening->lines[opening->count].is_repeated = false;
     opening->lines[opening->count++].hash = hash;
   }
 }
