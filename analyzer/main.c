@@ -442,7 +442,10 @@ static enum wo_exit run(struct wo_call *call) {
     return WO_EXIT_FINE;
   }
   if (call->wants_version) return wo_run_version(call);
-  if (call->command == &wo_command_diagnose && wo_scan_is_meant(call)) call->command = &wo_command_scan;
+  if (call->command == &wo_command_diagnose && wo_scan_is_meant(call)) {
+    call->command = &wo_command_scan;
+    call->is_here = true;
+  }
   struct wo_err err = {0};
   if (wo_sandbox_enter_for(call, &err) != WO_OK) {
     wo_message_error(call->errors, (struct wo_view){0}, &err);

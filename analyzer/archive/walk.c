@@ -45,14 +45,22 @@ static struct wo_view path_view(const struct walk *walk) {
 /* Puts a name behind a folder's path, which is `folder_len` long. NULL without memory. */
 static const char *enter(struct walk *walk, size_t folder_len, const char *name) {
   walk->path.len = folder_len;
-  wo_text_add_view(&walk->path, wo_view_of(name));
-  if (walk->path.is_failed) walk->status = WO_E_NOMEM;
+  wo_text_add(&walk->path, "%s", name);
+  if (walk->path.is_failed)
+    walk->status = WO_E_NOMEM;
+  else
+    walk->path.ptr[walk->path.len] = '\0'; /* an empty name adds nothing */
   return walk->path.is_failed ? NULL : walk->path.ptr;
 }
 
-/* Makes the path end with a slash. */
+/* The folder at the path, for the system. */
+static const char *folder_path(const struct walk *walk) {
+  return walk->path.len > 0 ? walk->path.ptr : ".";
+}
+
+/* Makes the path end with a slash, unless it is that of the present folder. */
 static void add_slash(struct walk *walk) {
-  if (walk->path.len > 0 && walk->path.ptr[walk->path.len - 1] == '/') return;
+  if (walk->path.len == 0 || walk->path.ptr[walk->path.len - 1] == '/') return;
   wo_text_add_view(&walk->path, WO_VIEW("/"));
   if (walk->path.is_failed) walk->status = WO_E_NOMEM;
 }
@@ -281,7 +289,7 @@ static void sort_entries(struct walk *walk, struct wo_folder *folder, size_t fol
 static bool can_enter(struct walk *walk, const struct level *above, struct level *ret_level) {
   struct stat info;
   struct wo_err err = {0};
-  if (stat(walk->path.ptr, &info) != 0) {
+  if (stat(folder_path(walk), &info) != 0) {
     report_errno(walk, "cannot be looked at");
     return false;
   }
@@ -313,7 +321,7 @@ static void walk_folder(struct walk *walk, const struct level *above, double sha
   struct listed listed = {0};
   struct wo_err err = {0};
   if (is_cancelled(walk) || !can_enter(walk, above, &level)) return;
-  if (wo_folder_list(walk->path.ptr, &folder, &err) != WO_OK) report_problem(walk, &err);
+  if (wo_folder_list(folder_path(walk), &folder, &err) != WO_OK) report_problem(walk, &err);
   walk->counts.folders++;
   add_slash(walk);
   const size_t folder_len = walk->path.len;
@@ -323,7 +331,7 @@ static void walk_folder(struct walk *walk, const struct level *above, double sha
   if (!is_cancelled(walk)) hand_out_jobs(walk, &listed, folder_len, share);
   walk->counts.share += share;
   free(listed.names);
-  for (size_t i = 0; i < folder.count && !is_cancelled(walk); i++) {
+  for (size_t i = 0; i < folder.count && !walk->options->is_flat && !is_cancelled(walk); i++) {
     if (folder.items[i].kind != WO_ENTRY_FOLDER || !enter(walk, folder_len, folder.items[i].name)) continue;
     walk_folder(walk, &level, share);
   }
@@ -348,7 +356,7 @@ static void walk_files(struct walk *walk, const char *const *roots, size_t count
 static void walk_root(struct walk *walk, const char *root, double share) {
   struct stat info;
   if (!enter(walk, 0, root)) return;
-  if (stat(root, &info) != 0) {
+  if (stat(root[0] != '\0' ? root : ".", &info) != 0) {
     report_errno(walk, "cannot be looked at");
   } else if (S_ISDIR(info.st_mode)) {
     walk_folder(walk, NULL, share);
@@ -361,6 +369,7 @@ enum wo_status wo_walk(const char *const *roots, size_t count, const struct wo_w
                        const struct wo_walk_hooks *hooks, const volatile sig_atomic_t *is_cancelled_flag,
                        struct wo_walk_counts *ret_counts) {
   struct walk walk = {.options = options, .hooks = hooks, .is_cancelled = is_cancelled_flag};
+  wo_text_add(&walk.path, "/"); /* so that it is a text even where it is empty */
   walk_files(&walk, roots, count);
   for (size_t i = 0; i < count && !is_cancelled(&walk); i++) walk_root(&walk, roots[i], 1.0 / (double)count);
   wo_text_done(&walk.path);

@@ -23,6 +23,7 @@ struct wo_walk_options {
   int64_t since_ns, until_ns; /* jobs whose newest log was written within; WO_WALK_ANY_TIME: no limit */
   bool follows_links;
   bool is_one_file_system;
+  bool is_flat; /* the folders that are named alone, not those in them */
   uint32_t shard, shard_count; /* jobs of one part: by a hash of their paths below the root; 0 of 1 is all */
 };
 
@@ -61,7 +62,7 @@ struct wo_walk_hooks {
   void (*on_accounting)(void *context, const char *path);
 };
 
-/* Walks over the roots, which are folders, or files that are jobs of their own together with those beside them. WO_E_NOMEM;
+/* Walks over the roots ("": the present folder, whose paths begin with the names in it), which are folders, or files that are jobs of their own together with those beside them. WO_E_NOMEM;
  * everything else is a problem for the hook. `is_cancelled` ends the walk when it is set. */
 enum wo_status wo_walk(const char *const *roots, size_t count, const struct wo_walk_options *options,
                        const struct wo_walk_hooks *hooks, const volatile sig_atomic_t *is_cancelled,

@@ -1,23 +1,10 @@
-/* `whyoom [PATH...|-]`: reads all inputs as one job and reports it. Without arguments on a terminal: a row for each SLURM log of
- * this folder.
+/* `whyoom [PATH...|-]`: reads all inputs as one job and reports it.
  *
  * A file that cannot be read is reported on stderr and noted in the report, and the rest is diagnosed. The exit status is then
  * that of an error, so that scripts notice. */
-#include <dirent.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "analyzer/command/commands.h"
-#include "analyzer/command/help.h"
-#include "analyzer/files/names.h"
 #include "analyzer/scan/read_job.h"
 #include "parsers/base/limits.h"
-
-/* Logs of a folder that are listed when whyoom is called without arguments. */
-#define FOLDER_LOGS_MAX 256
-
-/* Columns of their names. */
-enum { NAME_COLUMNS = 28 };
 
 /* Messages of one sort that are written one by one; the rest is counted. */
 enum { MESSAGES_MAX = 20 };
@@ -135,92 +122,18 @@ static enum wo_exit diagnose_paths(const struct wo_call *call, const struct wo_p
   return call->exit_zero && code == WO_EXIT_FAILURE_FOUND ? WO_EXIT_FINE : code;
 }
 
-/* ---- Without arguments ---- */
-
 bool wo_command_is_slurm_log(const char *name) {
   const struct wo_view view = wo_view_of(name);
   return wo_view_starts(view, "slurm-") && (wo_view_ends(view, ".out") || wo_view_ends(view, ".err"));
 }
 
-/* Byte-wise, for qsort: with ids of one length that is the order of submission. */
-static int compare_names(const void *a, const void *b) {
-  return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Fills `names` with at most FOLDER_LOGS_MAX names, each to be freed, and returns their number. In a larger folder the file
- * system decides which ones are left out; *ret_left is their number. */
-static size_t list_logs(char **names, size_t *ret_left) {
-  DIR *folder = opendir(".");
-  size_t count = 0;
-  *ret_left = 0;
-  if (!folder) return 0;
-  for (const struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
-    if (!wo_command_is_slurm_log(entry->d_name)) continue;
-    if (count < FOLDER_LOGS_MAX && (names[count] = strdup(entry->d_name)) != NULL)
-      count++;
-    else
-      ++*ret_left;
-  }
-  closedir(folder);
-  qsort(names, count, sizeof *names, compare_names);
-  return count;
-}
-
-/* The name in its column; names of files may hold anything. */
-static void write_name(struct wo_text *out, struct wo_view name) {
-  const size_t start = out->len;
-  wo_text_add_clean(out, name);
-  const size_t columns = out->is_failed ? 0 : wo_text_columns((struct wo_view){out->ptr + start, out->len - start});
-  if (columns < NAME_COLUMNS) wo_text_repeat(out, ' ', NAME_COLUMNS - columns);
-}
-
-/* One row: file, outcome, first finding. */
-static bool write_row(const struct wo_call *call, const struct wo_pack *pack, const char *name) {
-  struct wo_job *job = NULL;
-  struct wo_report *report = NULL;
-  bool is_failed = false;
-  if (wo_job_new(pack, &job) != WO_OK) return false;
-  job->no_prefilter = call->no_prefilter;
-  if (read_path(call, job, name, call->errors) && wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK) {
-    const struct wo_view title =
-        wo_report_tells_failure(report) ? report->findings[0].title : wo_view_of(wo_outcome_text(job->story.outcome));
-    write_name(call->out, wo_view_of(name));
-    wo_text_add(call->out, " %-14s %.*s\n", wo_outcome_name(job->story.outcome), WO_SHOWN(title));
-    is_failed = wo_report_tells_failure(report);
-  }
-  wo_report_free(report);
-  wo_job_free(job);
-  return is_failed;
-}
-
-/* Each log is a job of its own here, unlike paths on the command line. A folder without logs gets the help text. */
-static enum wo_exit diagnose_folder(const struct wo_call *call, const struct wo_pack *pack) {
-  if (call->format == WO_OUT_JSON) {
-    wo_message(call->errors, (struct wo_view){0}, "--format json wants a log: the table of a folder is for people only");
-    return WO_EXIT_ERROR;
-  }
-  char **names = calloc(FOLDER_LOGS_MAX, sizeof *names);
-  if (!names) return WO_EXIT_ERROR;
-  size_t left = 0;
-  const size_t count = list_logs(names, &left);
-  bool is_failed = false;
-  for (size_t i = 0; i < count; i++) is_failed = write_row(call, pack, names[i]) || is_failed;
-  if (left > 0) wo_message(call->errors, (struct wo_view){0}, "%zu more logs are here: name those that you want", left);
-  if (count == 0) wo_help_add(call->command, call->commands, call->out);
-  for (size_t i = 0; i < count; i++) free(names[i]);
-  free(names);
-  return is_failed && !call->exit_zero ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
-}
-
-/* Without a path a pipe is read; a terminal is not, or the program would seem to hang. */
+/* Without a path standard input is read. On a terminal, where that would seem to hang, main.c has made it a scan. */
 enum wo_exit wo_run_diagnose(const struct wo_call *call) {
   struct wo_pack *pack = wo_command_load(call, WO_LOAD_FOR_ONE_JOB);
   if (!pack) return WO_EXIT_ERROR;
   enum wo_exit code;
   if (call->word_count > 0) {
     code = diagnose_paths(call, pack, call->words, call->word_count);
-  } else if (call->is_stdin_terminal) {
-    code = diagnose_folder(call, pack);
   } else {
     char dash[] = "-";
     char *paths[] = {dash};
@@ -238,8 +151,9 @@ const struct wo_command wo_command_diagnose = {
     .about = "Diagnoses ONE failed job from all the files given: logs, error logs, batch\n"
              "scripts, configurations, scontrol or sacct output; plain, compressed (gzip,\n"
              "xz, zstd) or in a tar archive. A PATH of - is standard input. Without a PATH\n"
-             "standard input is read when it is a pipe; on a terminal each slurm-*.out and\n"
-             ".err of this folder gets one row.\n",
+             "standard input is read when it is a pipe; on a terminal the jobs of this folder\n"
+             "are reported together, as by `whyoom scan`, and so are those of a PATH that is a\n"
+             "folder.\n",
     .options = wo_shared_options,
     .option_count = WO_SHARED_OPTION_COUNT,
     .ending = "exit status: 0 nothing wrong found; 1 a failure was diagnosed; 2 wrong usage,\n"

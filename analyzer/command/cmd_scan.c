@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "analyzer/command/fleet_args.h"
+#include "analyzer/command/help.h"
 #include "parsers/base/number.h"
 #include "parsers/base/units.h"
 
@@ -82,19 +83,28 @@ static const struct wo_option options[] = {
 
 /* ---- The scan ---- */
 
+/* `whyoom` alone on a terminal. */
+static bool is_here(const struct wo_call *call) {
+  return call->word_count == 0 && call->is_here;
+}
+
 struct run {
   const struct wo_call *call;
   const struct wo_scan_process *process;
   struct scan_args args;
   struct wo_store *store;
   int64_t now_ns;
+  uint64_t job_count; /* that were found */
 };
 
+/* Without a folder it is the present one, alone. */
 static struct wo_scan_settings make_settings(const struct run *run, struct wo_view rules) {
+  static const char *const here[] = {""};
   const struct scan_args *const args = &run->args;
+  const bool is_alone = is_here(run->call);
   return (struct wo_scan_settings){
-      .roots = (const char *const *)run->call->words,
-      .root_count = run->call->word_count,
+      .roots = is_alone ? here : (const char *const *)run->call->words,
+      .root_count = is_alone ? 1 : run->call->word_count,
       .walk = {.include = args->include.items,
                .include_count = args->include.count,
                .exclude = args->exclude.items,
@@ -103,6 +113,7 @@ static struct wo_scan_settings make_settings(const struct run *run, struct wo_vi
                .until_ns = wo_fleet_time(&args->fleet.until, run->now_ns),
                .follows_links = args->follows_links,
                .is_one_file_system = args->is_one_file_system,
+               .is_flat = is_alone,
                .shard = args->shard.shard,
                .shard_count = args->shard.shard_count},
       .threads = args->threads,
@@ -139,7 +150,8 @@ static enum wo_exit scan_into(struct run *run, const struct wo_pack *pack) {
     wo_message_error(call->errors, run->args.fleet.store, &err);
     return WO_EXIT_ERROR;
   }
-  report_account(call, &account);
+  run->job_count = account.progress.jobs_found;
+  if (!is_here(call)) report_account(call, &account);
   return account.problems > 0 || account.was_cancelled ? WO_EXIT_ERROR : WO_EXIT_FINE;
 }
 
@@ -161,6 +173,10 @@ static enum wo_exit scan_and_report(struct run *run, const struct wo_pack *pack)
   const enum wo_exit scanned = scan_into(run, pack);
   if (scanned == WO_EXIT_ERROR && run->call->errors->is_failed) return WO_EXIT_ERROR;
   if (!forget_old(run)) return WO_EXIT_ERROR;
+  if (is_here(run->call) && scanned == WO_EXIT_FINE && run->job_count == 0) {
+    wo_help_add(run->call->commands.items[0].command, run->call->commands, run->call->out);
+    return WO_EXIT_FINE;
+  }
   const enum wo_exit written = wo_fleet_write(run->call, run->store, &run->args.fleet, (struct wo_view){0}, run->now_ns);
   return scanned == WO_EXIT_ERROR ? WO_EXIT_ERROR : written;
 }
@@ -182,8 +198,10 @@ static bool read_args(struct run *run) {
   struct wo_err err = {0};
   const struct wo_call *const call = run->call;
   run->args.threads = run->process->cores;
-  if (wo_call_apply(call, &run->args, &err) == WO_OK && call->word_count == 0)
+  if (wo_call_apply(call, &run->args, &err) == WO_OK && call->word_count == 0 && !is_here(call))
     wo_err_set(&err, WO_E_USAGE, "scan needs a folder: whyoom scan DIR");
+  if (err.code == WO_OK && is_here(call) && call->format == WO_OUT_JSON)
+    wo_err_set(&err, WO_E_USAGE, "--format json wants a log: the table of a folder is for people; whyoom scan . --format jsonl");
   if (err.code == WO_OK && run->args.forget.is_given && run->args.fleet.store.len == 0)
     wo_err_set(&err, WO_E_USAGE, "--forget needs --store");
   if (err.code == WO_OK && call->list_events) wo_err_set(&err, WO_E_USAGE, "--events is of one job: whyoom --events PATH...");
@@ -212,10 +230,11 @@ enum wo_exit wo_run_scan(const struct wo_call *call, const struct wo_scan_proces
 
 bool wo_scan_is_meant(const struct wo_call *call) {
   struct stat info;
+  if (call->word_count == 0) return call->is_stdin_terminal;
   for (size_t i = 0; i < call->word_count; i++) {
     if (stat(call->words[i], &info) != 0 || !S_ISDIR(info.st_mode)) return false;
   }
-  return call->word_count > 0;
+  return true;
 }
 
 const struct wo_command wo_command_scan = {

@@ -25,7 +25,8 @@ extern const struct wo_command wo_command_report, wo_command_merge;
 enum wo_exit wo_run_report(const struct wo_call *call, int64_t now_ns);
 enum wo_exit wo_run_merge(const struct wo_call *call, int64_t now_ns);
 
-/* Whether each word of a call names a folder, and there is one: it is then a call of scan. */
+/* Whether a call without a command is one of scan: each of its words names a folder, or it has none on a terminal, which means the
+ * present folder. */
 bool wo_scan_is_meant(const struct wo_call *call);
 
 #endif

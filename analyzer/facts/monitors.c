@@ -10,7 +10,7 @@
 static struct wo_card_trace read_event(const struct wo_event *event) {
   return (struct wo_card_trace){
       .file = event->span.file,
-      .gpu = (int32_t)wo_event_number(event, WO_FIELD_GPU, 0),
+      .gpu = wo_event_index(event, WO_FIELD_GPU, 0),
       .samples = (uint64_t)wo_event_number(event, WO_FIELD_SAMPLES, 0),
       .fb_peak_bytes = wo_figure_of(event, WO_FIELD_FB_PEAK_BYTES),
       .fb_last_bytes = wo_figure_of(event, WO_FIELD_FB_LAST_BYTES),

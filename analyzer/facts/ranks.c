@@ -28,7 +28,7 @@ static enum wo_rank_status status_of(enum wo_role role) {
 
 static void note_event(struct wo_rank *row, const struct wo_event *event, enum wo_role role) {
   const enum wo_rank_status status = status_of(role);
-  const int32_t gpu = (int32_t)wo_event_number(event, WO_FIELD_GPU, -1);
+  const int32_t gpu = wo_event_index(event, WO_FIELD_GPU, -1);
   if (row->host.len == 0) row->host = wo_timeline_host(event);
   if (row->gpu < 0 && status == WO_RANK_FAILED) row->gpu = gpu;
   if (status <= row->status) return;

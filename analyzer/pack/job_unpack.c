@@ -220,6 +220,12 @@ static void keep_field(struct unpacker *u, struct wo_event *event, struct wo_fie
   event->field_count++;
 }
 
+/* Whether a number is one that can be read from a log (wo_number_decimal): it can be converted to 64 bits. */
+static bool is_bounded(struct wo_interval number) {
+  const double end = 9223372036854775808.0; /* 2^63 */
+  return number.lo > -end && number.hi < end;
+}
+
 static void take_field(struct unpacker *u, struct wo_event *event) {
   const uint32_t id = take_name(u, &u->fields);
   const bool is_text = wo__take_number(&u->in, 1) == 1;
@@ -229,6 +235,7 @@ static void take_field(struct unpacker *u, struct wo_event *event) {
   } else {
     field.number = wo__take_interval(&u->in);
   }
+  if (!is_text && !is_bounded(field.number)) fail(u);
   const bool is_known = id < WO_FIELD_COUNT_ && is_text == (wo_field_type_of(field.id) == WO_FIELD_TYPE_TEXT);
   if (is_known && !u->in.is_bad) keep_field(u, event, field);
 }

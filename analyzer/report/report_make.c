@@ -93,7 +93,7 @@ static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *
   report->has_memory = true;
   memory->capacity_bytes = capacity.number;
   const struct wo_value gpu = wo_diagnosis_fact(diagnosis, "oom.gpu");
-  memory->gpu = gpu.is_known ? (int32_t)gpu.number.mid : -1;
+  memory->gpu = gpu.is_known && gpu.number.mid <= INT32_MAX ? (int32_t)gpu.number.mid : -1;
   memory->is_contradictory = wo_diagnosis_fact(diagnosis, "oom.contradiction").is_known;
   add_part(diagnosis, memory, "allocated", "oom.allocated");
   add_part(diagnosis, memory, "reserved_unallocated", "oom.reserved_unallocated");

@@ -123,11 +123,20 @@ static bool take_head(struct reader *reader, struct wo_view text, struct wo_view
   return true;
 }
 
-/* "JobId=4711 ArrayJobId=4700 ArrayTaskId=3 JobName=...": the id by which logs are named. */
-static uint64_t key_of_block(struct wo_view text) {
-  struct wo_view id = wo_view_skip(text, sizeof "JobId=" - 1);
-  const size_t end = wo_view_find_char(id, ' ', 0);
-  return key_of(wo_view_sub(id, 0, end == WO_NOT_FOUND ? id.len : end));
+/* The value of a key in a line of scontrol; empty without it. */
+static struct wo_view value_of(struct wo_view line, struct wo_view key) {
+  const size_t at = wo_view_find(line, key, 0);
+  struct wo_view rest = wo_view_skip(line, at == WO_NOT_FOUND ? line.len : at + key.len);
+  return wo_view_cut(&rest, ' ');
+}
+
+/* "JobId=4711 ArrayJobId=4700 ArrayTaskId=3 JobName=...": the id by which SLURM names the log. */
+static uint64_t key_of_block(struct wo_view line) {
+  char id[64];
+  const struct wo_view array = value_of(line, WO_VIEW(" ArrayJobId=")), task = value_of(line, WO_VIEW(" ArrayTaskId="));
+  if (array.len == 0 || task.len == 0 || array.len + task.len > 60) return key_of(value_of(line, WO_VIEW("JobId=")));
+  snprintf(id, sizeof id, "%.*s_%.*s", WO_SHOWN(array), WO_SHOWN(task));
+  return key_of(wo_view_of(id));
 }
 
 static void read_line(struct reader *reader, struct wo_view whole) {

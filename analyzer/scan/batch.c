@@ -78,13 +78,24 @@ enum wo_status wo_batch_add(struct wo_batch *batch, const struct wo_walk_job *fo
 /* What a thread keeps from one job to the next. */
 struct thread {
   const struct wo_diagnoser *diagnoser;
+  struct wo_batch_watch *watch;
 };
 
+void wo_batch_heed_limit(struct wo_diagnoser *diagnoser, int64_t now_ns, int64_t limit_ns) {
+  const size_t count = diagnoser->watch_count;
+  for (size_t i = 0; i < count; i++) {
+    const int64_t began_ns = diagnoser->watches[i].began_ns;
+    if (began_ns != 0 && now_ns - began_ns > limit_ns) diagnoser->watches[i].is_time_up = 1;
+  }
+}
+
 static void *start(void *context) {
-  const struct wo_diagnoser *const diagnoser = context;
+  struct wo_diagnoser *const diagnoser = context;
   if (diagnoser->enter_thread && !diagnoser->enter_thread(diagnoser->context)) return NULL;
   struct thread *const thread = calloc(1, sizeof *thread);
-  if (thread) thread->diagnoser = diagnoser;
+  if (!thread) return NULL;
+  thread->diagnoser = diagnoser;
+  thread->watch = &diagnoser->watches[diagnoser->watch_count++];
   return thread;
 }
 
@@ -102,14 +113,14 @@ static uint64_t hash_head(const char *path) {
   return len > 0 ? wo_view_hash(WO_HASH_START, (struct wo_view){head, (size_t)len}) : 0;
 }
 
-static void read_files(struct wo_batch *batch, struct wo_batch_job *todo, struct wo_job *job,
-                       const struct wo_diagnoser *diagnoser) {
+static void read_files(struct wo_batch *batch, struct wo_batch_job *todo, struct wo_job *job, const struct thread *thread) {
+  const struct wo_diagnoser *const diagnoser = thread->diagnoser;
   job->no_prefilter = diagnoser->no_prefilter;
   wo_job_expect(job, todo->paths, todo->path_count);
   for (size_t i = 0; i < todo->path_count; i++) {
     struct wo_store_file *const file = &todo->files[i];
     if (diagnoser->keeps_evidence) file->head_hash = hash_head(todo->paths[i]);
-    file->is_unread = !wo_read_path(job, todo->paths[i], NULL, &batch->messages);
+    file->is_unread = !wo_read_path(job, todo->paths[i], &thread->watch->is_time_up, &batch->messages);
     batch->message_count += file->is_unread;
   }
   for (size_t i = 0; i < todo->account_count; i++) {
@@ -147,20 +158,21 @@ static void keep_evidence(struct wo_batch *batch, struct wo_batch_job *todo, con
 }
 
 /* The job with its evidence: that which was kept, or that of its files. NULL if there is none. */
-static struct wo_job *make_job(struct wo_batch *batch, struct wo_batch_job *todo, const struct wo_diagnoser *diagnoser) {
+static struct wo_job *make_job(struct wo_batch *batch, struct wo_batch_job *todo, const struct thread *thread) {
+  const struct wo_diagnoser *const diagnoser = thread->diagnoser;
   struct wo_job *job = NULL;
   if (todo->kept.len > 0) return wo_job_unpack(todo->kept, diagnoser->pack, &job, NULL) == WO_OK ? job : NULL;
   if (wo_job_new(diagnoser->pack, &job) != WO_OK) return NULL;
-  read_files(batch, todo, job, diagnoser);
+  read_files(batch, todo, job, thread);
   if (diagnoser->keeps_evidence) keep_evidence(batch, todo, job);
   return job;
 }
 
-static void diagnose(struct wo_batch *batch, struct wo_batch_job *todo, const struct wo_diagnoser *diagnoser) {
+static void diagnose(struct wo_batch *batch, struct wo_batch_job *todo, const struct thread *thread) {
   struct wo_report *report = NULL;
-  struct wo_job *const job = make_job(batch, todo, diagnoser);
+  struct wo_job *const job = make_job(batch, todo, thread);
   if (!job) return;
-  if (wo_job_close(job) == WO_OK && wo_report_make(job, diagnoser->pack, &report) == WO_OK)
+  if (wo_job_close(job) == WO_OK && wo_report_make(job, thread->diagnoser->pack, &report) == WO_OK)
     todo->is_done = keep_row(batch, todo, report);
   wo_report_free(report);
   wo_job_free(job);
@@ -169,7 +181,13 @@ static void diagnose(struct wo_batch *batch, struct wo_batch_job *todo, const st
 static void run(void *state, struct wo_pool_item *item) {
   const struct thread *const thread = state;
   struct wo_batch *const batch = (struct wo_batch *)item;
-  for (size_t i = 0; i < batch->job_count; i++) diagnose(batch, &batch->jobs[i], thread->diagnoser);
+  const struct wo_diagnoser *const diagnoser = thread->diagnoser;
+  for (size_t i = 0; i < batch->job_count; i++) {
+    thread->watch->is_time_up = 0;
+    if (diagnoser->now_ns) thread->watch->began_ns = diagnoser->now_ns(diagnoser->context);
+    diagnose(batch, &batch->jobs[i], thread);
+    thread->watch->began_ns = 0;
+  }
 }
 
 const struct wo_pool_work wo_batch_work = {.start = start, .run = run, .stop = stop};

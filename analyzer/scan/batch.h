@@ -49,7 +49,13 @@ enum wo_status wo_batch_add(struct wo_batch *batch, const struct wo_walk_job *jo
 /* Whether it should go to a thread now. */
 bool wo_batch_is_full(const struct wo_batch *batch);
 
-/* Shared by the threads; read only, but for the slots. */
+/* How long a thread has been at its job, and the flag that ends it. */
+struct wo_batch_watch {
+  _Atomic int64_t began_ns;         /* 0: it is at none */
+  volatile sig_atomic_t is_time_up; /* set by the owner of the threads */
+};
+
+/* Shared by the threads; read only, but for the watches. */
 struct wo_diagnoser {
   const struct wo_pack *pack;
   bool no_prefilter;
@@ -57,7 +63,12 @@ struct wo_diagnoser {
   bool (*enter_thread)(void *context);
   void *context;
   int64_t (*now_ns)(void *context); /* NULL: no time limit */
+  struct wo_batch_watch *watches;   /* one for each thread */
+  _Atomic size_t watch_count;       /* that are taken */
 };
+
+/* Ends jobs that take longer: what was read of them counts. To be called some times a second. */
+void wo_batch_heed_limit(struct wo_diagnoser *diagnoser, int64_t now_ns, int64_t limit_ns);
 
 /* The work of a pool whose context is a struct wo_diagnoser and whose items are batches. */
 extern const struct wo_pool_work wo_batch_work;

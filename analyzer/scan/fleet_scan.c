@@ -27,6 +27,7 @@ struct scan {
   const struct wo_scan_hooks *hooks;
   struct wo_store *store;
   struct wo_store_scan record;
+  struct wo_diagnoser diagnoser;
   struct wo_pool *pool;
   size_t most_batches;
   struct wo_batch *batch; /* being filled, or NULL */
@@ -121,6 +122,8 @@ static bool take_batch(struct scan *scan) {
     const bool is_watched = scan->hooks->now_ns != NULL;
     item = wo_pool_take(scan->pool, is_watched ? now(scan) + PROGRESS_NS : INT64_MAX);
     show_progress(scan);
+    if (scan->diagnoser.now_ns)
+      wo_batch_heed_limit(&scan->diagnoser, now(scan), (int64_t)scan->settings->time_limit_s * WO_NS_PER_S);
     if (!item && wo_pool_threads(scan->pool) == 0 && scan->status == WO_OK)
       scan->status = wo_err_set(scan->err, WO_E_LIMIT, "no thread could begin its work");
   } while (!item && wo_pool_load(scan->pool) > 0 && scan->status == WO_OK);
@@ -267,23 +270,25 @@ static void walk_and_diagnose(struct scan *scan) {
 enum wo_status wo_fleet_scan(const struct wo_pack *pack, struct wo_store *store, const struct wo_scan_settings *settings,
                              const struct wo_scan_hooks *hooks, struct wo_text *errors, struct wo_scan_account *ret_account,
                              struct wo_err *err) {
-  struct wo_diagnoser diagnoser = {.pack = pack,
-                                   .no_prefilter = settings->no_prefilter,
-                                   .keeps_evidence = settings->keeps_evidence,
-                                   .enter_thread = hooks->enter_thread,
-                                   .context = hooks->context,
-                                   .now_ns = hooks->now_ns};
   struct scan scan = {.settings = settings, .hooks = hooks, .store = store, .errors = errors, .err = err};
+  scan.diagnoser = (struct wo_diagnoser){.pack = pack,
+                                         .no_prefilter = settings->no_prefilter,
+                                         .keeps_evidence = settings->keeps_evidence,
+                                         .enter_thread = hooks->enter_thread,
+                                         .context = hooks->context,
+                                         .now_ns = settings->time_limit_s > 0 ? hooks->now_ns : NULL,
+                                         .watches = calloc(settings->threads, sizeof *scan.diagnoser.watches)};
+  if (!scan.diagnoser.watches) return wo_err_nomem(err);
   scan.most_batches = settings->threads * BATCHES_PER_THREAD;
   scan.begin_ns = scan.commit_ns = now(&scan);
-  scan.status = wo_pool_new(settings->threads, &wo_batch_work, &diagnoser, &scan.pool, err);
-  if (scan.status != WO_OK) return scan.status;
-  begin(&scan);
+  scan.status = wo_pool_new(settings->threads, &wo_batch_work, &scan.diagnoser, &scan.pool, err);
+  if (scan.status == WO_OK) begin(&scan);
   if (scan.status == WO_OK) find_accounts(&scan);
   if (scan.status == WO_OK) walk_and_diagnose(&scan);
   wo_pool_free(scan.pool);
   wo_accounts_free(scan.accounts);
   end(&scan);
+  free(scan.diagnoser.watches);
   *ret_account = scan.account;
   return scan.status;
 }

@@ -100,7 +100,8 @@ enum wo_status wo_store_put_row(struct wo_store *store, const struct wo_row *row
 enum wo_status wo_store_put_problem(struct wo_store *store, struct wo_view path, struct wo_view message, struct wo_err *err);
 enum wo_status wo_store_drop_problem(struct wo_store *store, struct wo_view path, struct wo_err *err);
 
-/* Forgets jobs that ended before a time; *ret_count is their number. */
+/* Forgets jobs that ended before a time, with all that belongs to them; *ret_count is their number. Jobs whose end is not known
+ * stay. */
 enum wo_status wo_store_forget(struct wo_store *store, int64_t before_ns, int64_t *ret_count, struct wo_err *err);
 
 /* Calls fn for each job, in the order of paths (bytes), with the row (valid during the call), until it returns false. `where` is

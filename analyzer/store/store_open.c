@@ -119,6 +119,7 @@ static enum wo_status identify_for_reading(struct wo_store *store, struct identi
   }
   disconnect(store);
   store->is_immutable = true;
+  if (err) *err = (struct wo_err){0};
   const enum wo_status connected = connect(store, err);
   return connected == WO_OK ? identify(store, ret, err) : connected;
 }

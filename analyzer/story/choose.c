@@ -157,7 +157,7 @@ static bool is_of_root(const struct wo_event *event, const struct wo_event *root
   const struct wo_view root_host = wo_timeline_host(root);
   if (!event->is_local_rank) return event->rank == root->rank;
   if (host.len > 0 && root_host.len > 0 && !wo_view_equal(host, root_host)) return false;
-  return event->rank == (int32_t)wo_event_number(root, WO_FIELD_LOCAL_RANK, -1);
+  return event->rank == wo_event_index(root, WO_FIELD_LOCAL_RANK, -1);
 }
 
 /* ---- The choice ---- */

@@ -261,6 +261,11 @@ double wo_event_number(const struct wo_event *event, enum wo_field_id id, double
   return field == NULL || wo_field_type_of(id) == WO_FIELD_TYPE_TEXT ? otherwise : field->number.mid;
 }
 
+int32_t wo_event_index(const struct wo_event *event, enum wo_field_id id, int32_t otherwise) {
+  const double number = wo_event_number(event, id, otherwise);
+  return number >= INT32_MIN && number <= INT32_MAX ? (int32_t)number : otherwise;
+}
+
 /* ---- Canonical text ---- */
 
 /* A line being written: never longer than cap, always NUL-terminated. */

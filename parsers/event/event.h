@@ -154,6 +154,9 @@ const struct wo_field *wo_event_field(const struct wo_event *event, enum wo_fiel
 struct wo_view wo_event_text(const struct wo_event *event, enum wo_field_id id);
 double wo_event_number(const struct wo_event *event, enum wo_field_id id, double otherwise);
 
+/* The field's nominal number as an index of a card, rank or task; `otherwise` also where it is too large for one. */
+int32_t wo_event_index(const struct wo_event *event, enum wo_field_id id, int32_t otherwise);
+
 /* The event of that id, or NULL for WO_EVENT_NONE and ids out of range. */
 struct wo_event *wo_event_get(const struct wo_event_store *store, wo_event_id id);
 

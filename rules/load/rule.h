@@ -315,10 +315,10 @@ enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum
  * overrides. */
 enum wo_status wo_pack_load_all(const char *dir, enum wo_load_depth depth, struct wo_pack **ret_pack, struct wo_err *err);
 
-/* Names the rules of a pack, the same on every machine and at every depth of load: "0123456789abcdef-fedcba9876543210", with a NUL.
- * The first part stands for all that decides about evidence: the patterns, and the version of the program. Where only the second
- * part differs, evidence that was kept can be diagnosed again. It differs when a rule file does, built in or the user's. For packs
- * of wo_pack_load_all. */
+/* Names the rules of a pack, the same on every machine and at every depth of load: "0123456789abcdef-fedcba9876543210", with a
+ * NUL. The first part stands for all that decides about evidence: the patterns, and the version of the program. Where only the
+ * second part differs, evidence that was kept can be diagnosed again. It differs when a rule file does, built in or the user's.
+ * For packs of wo_pack_load_all. */
 enum { WO_PACK_VERSION_BYTES = 34 };
 void wo_pack_version(const struct wo_pack *pack, char version[WO_PACK_VERSION_BYTES]);
 

@@ -355,8 +355,8 @@ enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum
     *loader = (struct wo_loader){.pack = pack, .depth = depth, .err = err};
     loader->names =
         (struct wo_names){.nearest = nearest_name, .unit_of = unit_of, .definition = definition_of, .context = loader};
-    hash_files(pack, files, count);
     is_loaded = parse_files(loader, files, count, jsons) && read_files(loader, files, count, jsons);
+    if (is_loaded) hash_files(pack, files, count);
     status = loader->status;
     assert(is_loaded == (status == WO_OK));
   }

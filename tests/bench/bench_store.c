@@ -1,11 +1,12 @@
 /* What a store of jobs costs.
  *
- *   bench_store put|fresh|each JOBS FILE      (JOBS jobs in transactions of 300; FILE "-": a private store)
+ *   bench_store put|small|fresh|each JOBS FILE      (JOBS jobs in transactions of 300; FILE "-": a private store)
  *   bench_store shards COUNT JOBS FOLDER      (writes FOLDER/0.db ... with JOBS jobs each, interleaved as shards are)
  *   bench_store merge COUNT FOLDER FILE       (merges them into FILE; "-": into a private store)
  *
- * put writes the jobs, fresh asks of each whether it is as it was, each walks over all rows. Tells processor time, time per job
- * and the peak of resident memory. Files are left. */
+ * put writes the jobs (two files and two nodes each, a third of them with evidence), small those with one file and nothing else,
+ * fresh asks of each whether it is as it was, each walks over all rows. Tells processor time, time per job and the peak of
+ * resident memory. Files are left. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,12 +45,14 @@ static void must(enum wo_status status, const struct wo_err *err) {
 /* ---- One store ---- */
 
 /* Jobs `first`, `first` + `step`, ... of the archive. */
-static void put_jobs(struct wo_store *store, uint32_t first, uint32_t step, uint32_t count) {
+static void put_jobs(struct wo_store *store, uint32_t first, uint32_t step, uint32_t count, bool is_small) {
   static struct wo_store_made made;
   struct wo_err err = {0};
   for (uint32_t i = 0; i < count; i++) {
     if (i % 300 == 0) must(wo_store_begin(store, &err), &err);
-    wo_store_make_job(&made, "/scratch/logs/project", first + i * step, i % 3 == 0 ? EVIDENCE_BYTES : 0);
+    wo_store_make_job(&made, "/scratch/logs/project", first + i * step, i % 3 == 0 && !is_small ? EVIDENCE_BYTES : 0);
+    if (is_small) made.job.file_count = 1;
+    if (is_small) made.job.row.nodes.len = 0;
     must(wo_store_put(store, &made.job, &err), &err);
     if (i % 300 == 299 || i + 1 == count) must(wo_store_commit(store, &err), &err);
   }
@@ -90,8 +93,9 @@ static int run_one(const char *what, uint32_t count, const char *path) {
   double start = cpu_seconds();
   struct wo_err err = {0};
   int64_t bytes = 0;
-  if (strcmp(what, "put") == 0 || strcmp(path, "-") == 0) put_jobs(store, 0, 1, count);
-  if (strcmp(what, "put") != 0 && strcmp(path, "-") == 0) start = cpu_seconds();
+  const bool is_small = strcmp(what, "small") == 0, is_put = is_small || strcmp(what, "put") == 0;
+  if (is_put || strcmp(path, "-") == 0) put_jobs(store, 0, 1, count, is_small);
+  if (!is_put && strcmp(path, "-") == 0) start = cpu_seconds();
   if (strcmp(what, "fresh") == 0) ask_fresh(store, count);
   if (strcmp(what, "each") == 0) must(wo_store_each(store, NULL, add_bytes, &bytes, &err), &err);
   const double seconds = cpu_seconds() - start - (strcmp(what, "each") == 0 ? 0 : made);
@@ -108,10 +112,13 @@ static void write_shards(uint32_t count, uint32_t jobs, const char *folder) {
   for (uint32_t shard = 0; shard < count; shard++) {
     snprintf(path, sizeof path, "%s/%" PRIu32 ".db", folder, shard);
     struct wo_store *const store = open_file(path);
-    struct wo_store_scan scan = {
-        .roots = WO_VIEW("/scratch/logs"), .shard = shard, .shard_count = count, .rules = WO_VIEW("p1-r1"), .start_ns = shard + 1};
+    struct wo_store_scan scan = {.roots = WO_VIEW("/scratch/logs"),
+                                 .shard = shard,
+                                 .shard_count = count,
+                                 .rules = WO_VIEW("p1-r1"),
+                                 .start_ns = shard + 1};
     must(wo_store_begin_scan(store, &scan, &err), &err);
-    put_jobs(store, shard, count, jobs);
+    put_jobs(store, shard, count, jobs, false);
     scan.end_ns = 1000000 + shard;
     must(wo_store_end_scan(store, &scan, &err), &err);
     wo_store_close(store);
@@ -142,7 +149,7 @@ int main(int argc, char **argv) {
   struct wo_view number = wo_view_of(argc > 2 ? argv[2] : ""), jobs = wo_view_of(argc > 3 ? argv[3] : "");
   uint64_t count = 0, each = 0;
   if (argc < 4 || wo_number_u64(&number, UINT32_MAX, &count) != WO_OK) {
-    fprintf(stderr, "usage: bench_store put|fresh|each|shards|merge COUNT ...\n");
+    fprintf(stderr, "usage: bench_store put|small|fresh|each|shards|merge COUNT ...\n");
     return 2;
   }
   if (strcmp(argv[1], "merge") == 0 && argc > 4) return merge((uint32_t)count, argv[3], argv[4]);

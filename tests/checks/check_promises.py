@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Names that users rely on are added to, never renamed or removed: kinds and fields of evidence, ids of causes, fixes and knobs, facts, exit
-codes, keys of the JSON reports.
+codes, keys of the JSON reports, columns of rows of jobs.
 
 usage: check_promises.py SOURCE_DIR             every name of promises.txt still exists
        check_promises.py SOURCE_DIR --write     add the names of today to promises.txt"""
@@ -39,6 +39,7 @@ def names_today(source):
         "field": rows(only("parsers/**/fields.def"), "WO_FIELD"),
         "fact": rows(only("rules/**/facts.def"), r"WO_FACT\w*"),
     }
+    names["column"] = re.findall(r"^WO_COLUMN\((\w+),", only("analyzer/row/columns.def").read_text(), re.M)
     for sort in ("causes", "fixes"):
         names[sort] = [path.stem for path in (source / "rules/packs" / sort).rglob("*.json")]
     knobs = "\n".join(path.read_text() for path in (source / "rules/packs/knobs").rglob("*.json"))

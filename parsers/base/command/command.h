@@ -96,6 +96,7 @@ struct wo_call {
   struct wo_commands commands;
   struct wo_text_style style;
   bool is_stdin_terminal;
+  bool is_here; /* a call of scan without the word: without a folder it is of the present one */
   const struct wo_timer *timer;
   /* Writes out what is in `out` so far, which is empty then: for reports that grow with their input. False: it cannot be written,
    * and the command should end. NULL where nothing is written in pieces. */

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Scans a made archive in every way that must not change the report, and compares the reports byte for byte.
+
+usage: check_scan.py WHYOOM CASE
+
+Cases, each a test of its own:
+  truth      what was planted is found (make_archive.py, score_fleet.py)
+  order      1, 2 and 8 threads; folders that list their files in another order
+  killed     kill -9 at 20 random moments, then a scan that goes on
+  again      a scan of what has not changed reads nothing; one of what has changed reads that alone
+  shards     8 shards, merged in any order; one missing, one twice
+  odd        names, links, devices and rights that archives have; files that vanish
+  stopped    an interrupt leaves what was done, and a store that goes on"""
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+JOBS = 400
+
+
+class Wrong(Exception):
+    pass
+
+
+def expect(truth, words, detail=""):
+    if not truth:
+        raise Wrong(f"{words}{': ' if detail else ''}{detail}")
+
+
+class Scanner:
+    def __init__(self, program, folder):
+        self.program, self.folder = program, Path(folder)
+        self.logs = self.folder / "archive" / "logs"
+
+    def make_archive(self, jobs=JOBS):
+        subprocess.run([sys.executable, HERE / "make_archive.py", self.folder / "archive", "--jobs", str(jobs)], check=True, stdout=subprocess.DEVNULL)
+
+    def run(self, *args, codes=(0, 1)):
+        """(standard output, standard error); the exit status is one of `codes`."""
+        done = subprocess.run([self.program, *map(str, args)], capture_output=True, timeout=300, cwd=self.folder)
+        expect(done.returncode in codes, f"exit status {done.returncode} of {' '.join(map(str, args))}", done.stderr.decode(errors="replace")[:600])
+        return done.stdout, done.stderr.decode(errors="replace")
+
+    def report(self, *args, codes=(0, 1)):
+        return self.run("scan", self.logs, "--format", "jsonl", "--with-fleet", *args, codes=codes)[0]
+
+    def stored(self, store):
+        return self.run("report", "--store", store, "--format", "jsonl", "--with-fleet")[0]
+
+
+def first_difference(a, b):
+    for number, (left, right) in enumerate(zip(a.split(b"\n"), b.split(b"\n")), 1):
+        if left != right:
+            return f"line {number}: {left[:200]!r} and {right[:200]!r}"
+    return f"{a.count(b'%c' % 10)} and {b.count(b'%c' % 10)} lines"
+
+
+def same(a, b, words):
+    expect(a == b, words, "" if a == b else first_difference(a, b))
+
+
+# ---- Cases ----
+
+
+def case_truth(scanner):
+    scanner.make_archive(2000)
+    (scanner.folder / "report.jsonl").write_bytes(scanner.report())
+    done = subprocess.run([sys.executable, HERE / "score_fleet.py", scanner.folder / "report.jsonl", scanner.folder / "archive" / "truth.json"],
+                          capture_output=True, text=True)
+    expect(done.returncode == 0, "not all that was planted is found", done.stdout)
+
+
+def shuffle_folders(source, target):
+    """The same files, made in a random order: most file systems list them in another one then."""
+    files = [path for path in source.rglob("*") if path.is_file()]
+    random.Random(7).shuffle(files)
+    for path in files:
+        to = target / path.relative_to(source)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, to)
+
+
+def case_order(scanner):
+    scanner.make_archive()
+    one = scanner.report("--threads", "1")
+    for threads in (2, 8):
+        same(one, scanner.report("--threads", str(threads)), f"{threads} threads")
+    moved = scanner.folder / "before"
+    scanner.logs.rename(moved)
+    shuffle_folders(moved, scanner.logs)
+    same(one, scanner.report(), "another order of the folders")
+    for form in ("text", "csv", "html", "markdown", "jobid"):
+        first = scanner.run("scan", scanner.logs, "--format", form, "--threads", "1")[0]
+        same(first, scanner.run("scan", scanner.logs, "--format", form, "--threads", "8")[0], form)
+
+
+def case_killed(scanner):
+    scanner.make_archive()
+    whole = scanner.report()
+    start = time.monotonic()
+    scanner.report("--store", "time.db")
+    usual = time.monotonic() - start
+    chance = random.Random(11)
+    was_killed = 0
+    for number in range(20):
+        store = f"killed-{number}.db"
+        child = subprocess.Popen([scanner.program, "scan", scanner.logs, "--store", store, "--format", "jobid"], cwd=scanner.folder,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(chance.uniform(0, usual))
+        child.send_signal(signal.SIGKILL)
+        was_killed += child.wait() == -signal.SIGKILL
+        same(whole, scanner.report("--store", store), f"after kill {number}")
+        same(whole, scanner.stored(store), f"the store after kill {number}")
+    expect(was_killed >= 10, f"only {was_killed} of 20 scans were killed before they ended")
+
+
+def scanned_again(scanner, store):
+    """Jobs of the store that the last scan put there or replaced."""
+    with sqlite3.connect(scanner.folder / store) as database:
+        return database.execute("SELECT count(*) FROM job WHERE scan = (SELECT max(id) FROM scan)").fetchone()[0]
+
+
+def case_again(scanner):
+    scanner.make_archive()
+    first = scanner.report("--store", "a.db")
+    rows = len(first.splitlines()) - 1
+    expect(rows == JOBS, f"{rows} rows")
+    same(first, scanner.report("--store", "a.db"), "a second scan")
+    log = next(iter(sorted(scanner.logs.rglob("slurm-*.out"))))
+    with open(log, "a") as file:
+        file.write("Traceback (most recent call last):\n  File \"train.py\", line 12, in <module>\n    main()\nKeyError: 'appended'\n")
+    appended = scanner.report("--store", "a.db")
+    expect(appended != first, "a log that has grown is not read again")
+    expect(scanned_again(scanner, "a.db") == 1, f"{scanned_again(scanner, 'a.db')} jobs were read again where one has grown")
+    same(scanner.report(), appended, "after a log has grown")
+    log.unlink()
+    log.write_text("step 1\n")
+    same(scanner.report(), scanner.report("--store", "a.db"), "after a log was replaced")
+    shutil.rmtree(next(path for path in scanner.logs.iterdir() if path.is_dir()))
+    expect(len(scanner.report("--store", "a.db").splitlines()) - 1 == JOBS, "rows of logs that are gone are kept")
+
+
+def case_shards(scanner):
+    scanner.make_archive()
+    whole = scanner.report()
+    for shard in range(8):
+        scanner.report("--store", f"part-{shard}.db", "--shard", f"{shard}/8")
+    parts = [f"part-{shard}.db" for shard in range(8)]
+    merged = scanner.run("merge", *parts, "--format", "jsonl", "--with-fleet")[0]
+    same(whole, merged, "8 shards merged")
+    random.Random(3).shuffle(parts)
+    same(whole, scanner.run("merge", *parts, "--store", "all.db", "--format", "jsonl", "--with-fleet")[0], "merged in another order")
+    same(whole, scanner.stored("all.db"), "the merged store")
+    text, errors = scanner.run("merge", *sorted(parts)[:-1], codes=(2,))
+    expect(b"shard 7 of 8" in text and b"missing" in text and "shard 7 of 8" in errors, "a missing shard is not named", errors)
+    (scanner.folder / "broken.db").write_bytes(b"SQLite format 3\0" + b"x" * 2000)
+    text, errors = scanner.run("merge", *parts, "broken.db", codes=(2,))
+    expect("broken.db" in errors and b"400 jobs" in text, "a damaged store hides the others", errors)
+    environment = dict(os.environ, SLURM_ARRAY_TASK_ID="13", SLURM_ARRAY_TASK_MIN="10", SLURM_ARRAY_TASK_COUNT="8", SLURM_ARRAY_TASK_STEP="1")
+    done = subprocess.run([scanner.program, "scan", scanner.logs, "--store", "own.db", "--format", "jsonl"], cwd=scanner.folder, env=environment,
+                          capture_output=True)
+    expect(b"shard 3 of 8" in done.stderr, "the task of an array is not its shard", done.stderr.decode())
+    same(scanner.run("report", "--store", "part-3.db", "--format", "jsonl", codes=(0, 1, 2))[0], done.stdout, "the task of an array")
+
+
+FAILED = "RuntimeError: CUDA error: an illegal memory access was encountered\n"
+
+
+def case_odd(scanner):
+    scanner.logs.mkdir(parents=True)
+    names = [b"slurm-1.out", b"slurm-2.out", b"new\nline-slurm-3.out", b"not-utf8-\xff\xfe.log", b"<b>&amp;.log", b"-rf.log", "über-4.log".encode(),
+             b"$(touch PWNED).log", b"a" * 240 + b".log"]
+    for name in names:
+        with open(os.path.join(os.fsencode(scanner.logs), name), "w") as file:
+            file.write("step 1\n" + FAILED)
+    (scanner.logs / "empty.log").touch()
+    (scanner.logs / "loop").symlink_to(scanner.logs)
+    (scanner.logs / "nowhere.log").symlink_to("gone")
+    os.mkfifo(scanner.logs / "pipe.log")
+    deep = scanner.logs
+    for depth in range(30):
+        deep = deep / f"d{depth}"
+        deep.mkdir()
+    (deep / "slurm-9.out").write_text(FAILED)
+    (scanner.logs / "binary.log").write_bytes(os.urandom(5000))
+    (scanner.logs / ".snapshot").mkdir()
+    (scanner.logs / ".snapshot" / "slurm-1.out").write_text(FAILED)
+    text, errors = scanner.run("scan", scanner.logs, "--format", "jsonl", codes=(2,))
+    rows = text.splitlines()
+    expect(len(rows) == len(names) + 3, f"{len(rows)} rows", text.decode(errors="replace")[:2000])
+    expect("pipe.log" in errors and "FIFO" in errors and "binary.log" in errors, "odd files are not named", errors)
+    expect("\x1b" not in errors and all(b"\n" not in row for row in rows), "control characters")
+    linked, errors = scanner.run("scan", "--follow-links", scanner.logs, "--format", "jsonl", codes=(2,))
+    expect("loop" in errors and "nowhere.log" in errors and len(linked.splitlines()) == len(rows), "links", errors)
+    if os.getuid() != 0:
+        (scanner.logs / "slurm-2.out").chmod(0)
+        text, errors = scanner.run("scan", scanner.logs, "--format", "jsonl", codes=(2,))
+        expect("slurm-2.out" in errors and len(text.splitlines()) == len(rows), "a file without rights", errors)
+    for form in ("text", "csv", "html", "markdown", "jobid"):
+        out, _ = scanner.run("scan", scanner.logs, "--format", form, codes=(2,))
+        expect(b"\x1b" not in out and b"<b>&amp;" not in out.replace(b"`", b"") or form in ("csv", "text", "jobid"), f"{form} is not escaped")
+    text, errors = scanner.run("scan", scanner.folder / "gone", codes=(2,))
+    expect("gone" in errors, "a folder that is not there", errors)
+    expect(not list(scanner.folder.rglob("PWNED")), "a name was run")
+
+
+def case_stopped(scanner):
+    scanner.make_archive(3000)
+    child = subprocess.Popen([scanner.program, "scan", scanner.logs, "--store", "a.db", "--threads", "1", "--format", "jsonl"], cwd=scanner.folder,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(0.4)
+    child.send_signal(signal.SIGINT)
+    out, errors = child.communicate(timeout=60)
+    if b"interrupted" in errors:
+        expect(child.returncode == 2 and 0 < len(out.splitlines()) < 3000, f"{len(out.splitlines())} rows, exit status {child.returncode}")
+    else:
+        print("note: the scan had ended before the interrupt came")
+    same(scanner.report(), scanner.report("--store", "a.db"), "after an interrupt")
+
+
+def main():
+    program, name = os.path.abspath(sys.argv[1]), sys.argv[2]
+    folder = tempfile.mkdtemp(prefix="whyoom-scan-")
+    try:
+        globals()["case_" + name](Scanner(program, folder))
+    except Wrong as wrong:
+        print(f"FAILED {name}: {wrong}")
+        return 1
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print(f"ok {name}")
+    return 0
+
+
+sys.exit(main())
