@@ -244,7 +244,7 @@ const struct wo_command wo_command_scan = {
     .about = "Diagnoses all jobs whose logs are below DIR. Files are grouped into jobs by\n"
              "their names (a log, its .err, its script, its monitor trace, its accounting\n"
              "text). The report has what all jobs say together: causes by jobs and by\n"
-             "GPU-hours lost, nodes that stand out, jobs resubmitted unchanged, settings that\n"
+             "GPU-hours lost, suspect nodes, jobs resubmitted unchanged, settings that\n"
              "separate the good members of a sweep from the bad; and the failed jobs.\n",
     .options = options,
     .option_count = sizeof options / sizeof options[0],

@@ -18,11 +18,12 @@ static enum wo_status make_all(struct wo__fleet_maker *maker) {
   static enum wo_status (*const stages[])(struct wo__fleet_maker *) = {make_where,     wo__make_totals,   wo__make_clusters,
                                                                        wo__make_nodes, wo__make_repeats,  wo__make_sweeps,
                                                                        wo__make_days,  wo__make_baseline, wo__make_gaps};
-  for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+  const size_t count = maker->options->only_totals ? 2 : sizeof stages / sizeof *stages;
+  for (size_t i = 0; i < count; i++) {
     const enum wo_status status = stages[i](maker);
     if (status != WO_OK) return status;
   }
-  for (enum wo_fleet_list_id list = 0; list < WO_FLEET_LIST_COUNT_; list++) {
+  for (enum wo_fleet_list_id list = 0; list < WO_FLEET_LIST_COUNT_ && !maker->options->only_totals; list++) {
     const enum wo_status status = wo__make_list(maker, list);
     if (status != WO_OK) return status;
   }

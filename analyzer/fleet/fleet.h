@@ -29,6 +29,7 @@ void wo_fleet_add_where(struct wo_text *out, const struct wo_fleet_filter *filte
 
 struct wo_fleet_options {
   struct wo_fleet_filter filter;
+  bool only_totals;        /* no lists: for formats that have rows alone */
   size_t rows;             /* of each list; 0: 10; at most WO_LIMIT_FLEET_ROWS */
   struct wo_view baseline; /* id or path of a good run; empty: none */
   struct wo_view against;  /* id or path of the failed run to compare with; empty: the last one of the same user and name */
@@ -200,6 +201,7 @@ struct wo_fleet {
   const struct wo_fleet_sweep *sweeps; /* by lost hours */
   size_t sweep_count;
   int64_t sweeps_left_out, sweeps_undivided; /* with a setting that divides them / without one */
+  int64_t sweeps_not_compared;               /* beyond WO_LIMIT_FLEET_SWEEPS: those that cost least */
   const struct wo_fleet_day *days;
   size_t day_count;
   int64_t day_span; /* days in each of them */

@@ -1,4 +1,4 @@
-/* Nodes that stand out: one kind of failure is more frequent there than chance allows. See fleet.h, docs/fleet.md.
+/* Suspect nodes: one kind of failure is more frequent there than chance allows. See fleet.h, docs/fleet.md.
  *
  * A node is compared with all others by Fisher's exact test (hypergeometric, one side), which needs no rate to be known and holds
  * when no other node has such a failure. The chance is multiplied by the number of tests (Bonferroni), because a node that is

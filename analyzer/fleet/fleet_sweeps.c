@@ -36,6 +36,7 @@ enum {
   PARTITION,
   ARRAY_TASK,
   SWEEPS,
+  GROUPS,
   COLUMN_COUNT
 };
 
@@ -109,6 +110,7 @@ static void begin_sweep(struct sweeps *s, const struct wo_store_value *values) {
                                      .name = wo_arena_copy(&s->scratch, text_of(&values[NAME])),
                                      .folder = wo_arena_copy(&s->scratch, text_of(&values[FOLDER]))};
   s->count = wo__number_of(&values[SWEEPS], 1);
+  s->maker->fleet->sweeps_not_compared = wo__number_of(&values[GROUPS], s->count) - s->count;
   s->is_open = true;
 }
 
@@ -157,25 +159,31 @@ static bool take_member(void *context, const struct wo_store_value *values, size
   return !wo_arena_is_exhausted(&s->scratch);
 }
 
-/* The folder of a path is what is left of it without the characters behind its last slash. Sweeps in which all failed, or none
- * did, are left to SQL, so that the settings of most jobs are not sorted. */
+/* The group of a row: its array, or its name and folder. The folder of a path is what is left of it without the characters behind
+ * its last slash. */
+#define GROUP                                                                                                                    \
+  "coalesce(array_job, '') AS a, coalesce(user, '') AS u, CASE WHEN coalesce(array_job, '') = '' THEN coalesce(name, '') ELSE "  \
+  "'' "                                                                                                                          \
+  "END AS n, CASE WHEN coalesce(array_job, '') = '' THEN rtrim(path, replace(path, '/', '')) ELSE '' END AS f"
+
+/* Groups in which all failed, or none did, are left to SQL, and so are those that cost least, so that the settings of most jobs
+ * are not sorted. @key is the number of groups that are compared. */
+static const char sql[] =
+    "WITH g AS (SELECT " GROUP
+    ", coalesce(sum(CASE WHEN is_failed = 1 THEN gpu_s END), 0) AS lost, sum(is_failed = 1) AS failed, "
+    "min(path) AS first, count(*) OVER () AS groups FROM job WHERE @where GROUP BY a, u, n, f "
+    "HAVING (a <> '' OR n <> '') AND failed > 0 AND failed < count(*) ORDER BY lost DESC, failed DESC, first LIMIT @key) "
+    "SELECT a, u, name, f, path, coalesce(is_failed, 0), outcome, gpu_s, settings, gpu_model, gpus, partition, array_task, "
+    "(SELECT count(*) FROM g), (SELECT max(groups) FROM g) FROM (SELECT " GROUP ", job.* FROM job WHERE @where) "
+    "WHERE (a, u, n, f) IN (SELECT a, u, n, f FROM g) ORDER BY a, u, n, f, path";
+
 enum wo_status wo__make_sweeps(struct wo__fleet_maker *maker) {
   struct wo_fleet *const fleet = maker->fleet;
   struct sweeps s = {.maker = maker, .items = wo_arena_array(maker->arena, fleet->rows, sizeof *s.items)};
-  if (s.items == NULL) return wo_err_nomem(maker->err);
+  const struct wo_view most = wo_arena_format(maker->arena, "%zu", WO_LIMIT_FLEET_SWEEPS);
+  if (s.items == NULL || most.len == 0) return wo_err_nomem(maker->err);
   fleet->sweeps = s.items;
-  const enum wo_status status = wo__ask(
-      maker,
-      "WITH m AS (SELECT path, coalesce(array_job, '') AS a, coalesce(user, '') AS u, "
-      "CASE WHEN coalesce(array_job, '') = '' THEN coalesce(name, '') ELSE '' END AS n, "
-      "CASE WHEN coalesce(array_job, '') = '' THEN rtrim(path, replace(path, '/', '')) ELSE '' END AS f, "
-      "coalesce(is_failed, 0) AS b FROM job WHERE @where), "
-      "g AS (SELECT a, u, n, f FROM m WHERE a <> '' OR n <> '' GROUP BY a, u, n, f HAVING sum(b) > 0 AND sum(b) < count(*)) "
-      "SELECT g.a, g.u, job.name, g.f, m.path, m.b, outcome, gpu_s, settings, gpu_model, gpus, partition, array_task, (SELECT "
-      "count(*) FROM g) "
-      "FROM g JOIN m ON m.a = g.a AND m.u = g.u AND m.n = g.n AND m.f = g.f JOIN job ON job.path = m.path "
-      "ORDER BY g.a, g.u, g.n, g.f, m.path",
-      NULL, take_member, &s);
+  const enum wo_status status = wo__ask(maker, sql, most.ptr, take_member, &s);
   if (status == WO_OK) end_sweep(&s);
   wo_arena_done(&s.scratch);
   return status == WO_OK && wo_arena_is_exhausted(maker->arena) ? wo_err_nomem(maker->err) : status;

@@ -40,3 +40,19 @@ void wo__json_number(struct wo_text *out, int64_t number) {
     wo_text_add(out, "%lld", (long long)number);
   }
 }
+
+void wo__json_settings(struct wo_text *out, struct wo_view settings) {
+  bool is_first = true;
+  wo_text_add(out, "{");
+  for (struct wo_view rest = settings; rest.len > 0;) {
+    struct wo_view line = wo_view_cut(&rest, '\n');
+    const size_t equals = wo_view_find_char(line, '=', 0);
+    if (equals == WO_NOT_FOUND) continue;
+    if (!is_first) wo_text_add(out, ",");
+    wo__json_string(out, wo_view_sub(line, 0, equals));
+    wo_text_add(out, ":");
+    wo__json_string(out, wo_view_skip(line, equals + 1));
+    is_first = false;
+  }
+  wo_text_add(out, "}");
+}

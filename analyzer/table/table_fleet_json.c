@@ -99,7 +99,8 @@ static void put_clusters(struct wo_text *out, const struct wo_fleet *fleet) {
     open_item(out);
     put_text(out, "cause", cluster->cause);
     put_text(out, "place", cluster->place);
-    put_text(out, "settings", cluster->settings);
+    key(out, "settings");
+    wo__json_settings(out, cluster->settings);
     put_text(out, "title", cluster->title);
     put_text(out, "example", cluster->example);
     put_number(out, "users", cluster->users);
@@ -210,6 +211,7 @@ static void put_sweeps(struct wo_text *out, const struct wo_fleet *fleet) {
   wo_text_add(out, "]");
   put_number(out, "sweeps_left_out", fleet->sweeps_left_out);
   put_number(out, "sweeps_undivided", fleet->sweeps_undivided);
+  put_number(out, "sweeps_not_compared", fleet->sweeps_not_compared);
 }
 
 static void put_days(struct wo_text *out, const struct wo_fleet *fleet) {
@@ -247,6 +249,34 @@ static void put_baseline(struct wo_text *out, const struct wo_fleet_baseline *ba
   wo_text_add(out, "]}");
 }
 
+static void put_gaps(struct wo_text *out, const struct wo_fleet *fleet) {
+  static const char *const states[] = {[WO_STORE_SHARD_MISSING] = "missing",
+                                       [WO_STORE_SHARD_STOPPED] = "stopped",
+                                       [WO_STORE_SHARD_TWICE] = "twice",
+                                       [WO_STORE_SHARD_BEHIND] = "behind"};
+  open_list(out, "shards");
+  for (size_t i = 0; i < fleet->shard_count; i++) {
+    open_item(out);
+    put_text(out, "roots", fleet->shards[i].roots);
+    put_number(out, "first", fleet->shards[i].first);
+    put_number(out, "last", fleet->shards[i].last);
+    put_number(out, "shard_count", fleet->shards[i].shard_count);
+    put_text(out, "state", wo_view_of(states[fleet->shards[i].state]));
+    wo_text_add(out, "}");
+  }
+  wo_text_add(out, "]");
+  put_number(out, "shards_left_out", fleet->shards_left_out);
+  open_list(out, "problems");
+  for (size_t i = 0; i < fleet->problem_count; i++) {
+    open_item(out);
+    put_text(out, "path", fleet->problems[i].path);
+    put_text(out, "message", fleet->problems[i].message);
+    wo_text_add(out, "}");
+  }
+  wo_text_add(out, "]");
+  put_number(out, "problems_left_out", fleet->problems_left_out);
+}
+
 void wo__write_fleet_json(struct wo_text *out, const struct wo_fleet *fleet) {
   wo_text_add(out, "{\"schema\":\"whyoom.fleet/1\"");
   put_totals(out, &fleet->totals);
@@ -257,5 +287,6 @@ void wo__write_fleet_json(struct wo_text *out, const struct wo_fleet *fleet) {
   put_sweeps(out, fleet);
   put_days(out, fleet);
   put_baseline(out, &fleet->baseline);
+  put_gaps(out, fleet);
   wo_text_add(out, "}");
 }

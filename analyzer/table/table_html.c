@@ -71,7 +71,7 @@ static void write_figures(struct wo_text *out, const struct wo_fleet *fleet) {
     end_figure(out, "submitted again unchanged");
   }
   if (fleet->node_count > 0) {
-    begin_figure(out, "nodes that stand out");
+    begin_figure(out, "suspect nodes");
     wo__show_count(out, (int64_t)fleet->node_count);
     wo_text_add(out, "</dd><dd class=\"below\">of ");
     wo__show_count(out, fleet->nodes_seen);

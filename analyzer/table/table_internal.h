@@ -79,6 +79,9 @@ bool wo__show_command(struct wo_text *out, const struct wo__table *table, const 
 void wo__json_string(struct wo_text *out, struct wo_view text);
 void wo__json_string_or_null(struct wo_text *out, struct wo_view text);
 
+/* Settings of a row as an object of texts. */
+void wo__json_settings(struct wo_text *out, struct wo_view settings);
+
 /* A number, null for WO_ROW_UNKNOWN. */
 void wo__json_number(struct wo_text *out, int64_t number);
 

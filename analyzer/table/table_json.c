@@ -1,23 +1,6 @@
 /* Rows as lines of JSON. See table.h. */
 #include "analyzer/table/table_internal.h"
 
-/* Settings as an object. */
-static void write_settings(struct wo_text *out, struct wo_view settings) {
-  bool is_first = true;
-  wo_text_add(out, "{");
-  for (struct wo_view rest = settings; rest.len > 0;) {
-    struct wo_view line = wo_view_cut(&rest, '\n');
-    const size_t equals = wo_view_find_char(line, '=', 0);
-    if (equals == WO_NOT_FOUND) continue;
-    if (!is_first) wo_text_add(out, ",");
-    wo__json_string(out, wo_view_sub(line, 0, equals));
-    wo_text_add(out, ":");
-    wo__json_string(out, wo_view_skip(line, equals + 1));
-    is_first = false;
-  }
-  wo_text_add(out, "}");
-}
-
 static void write_job(struct wo__table *table, void *context, const struct wo_row *row) {
   (void)context;
   struct wo_text *const out = table->out;
@@ -25,7 +8,7 @@ static void write_job(struct wo__table *table, void *context, const struct wo_ro
   for (enum wo_column_id id = 0; id < WO_COLUMN_COUNT_; id++) {
     wo_text_add(out, ",\"%s\":", wo_columns[id].name);
     if (id == WO_COLUMN_OF_settings && row->settings.len > 0) {
-      write_settings(out, row->settings);
+      wo__json_settings(out, row->settings);
     } else if (wo_columns[id].type == WO_COLUMN_TEXT) {
       wo__json_string_or_null(out, wo_row_text(row, id));
     } else {

@@ -85,6 +85,11 @@ void wo__table_notes(struct wo__table *table, wo__table_note_fn fn, void *contex
     wo_text_add(&notes.line, "there are more than %zu nodes; jobs on the further ones count for no node", WO_LIMIT_FLEET_NODES);
     end_note(&notes);
   }
+  if (fleet->sweeps_not_compared > 0) {
+    wo_text_add(&notes.line, "settings are compared in the %zu sweeps that cost most, not in ", WO_LIMIT_FLEET_SWEEPS);
+    wo__show_counted(&notes.line, fleet->sweeps_not_compared, "further one", "further ones");
+    end_note(&notes);
+  }
   add_baseline(&notes, &fleet->baseline);
   table->out->is_failed |= notes.line.is_failed;
   wo_text_done(&notes.line);

@@ -174,7 +174,7 @@ static void fill_clusters(struct wo__grid *grid, const struct wo_fleet *fleet, s
 }
 
 static const struct wo__grid_column standing_columns[] = {
-    {"nodes that stand out", false}, {"by", false}, {"jobs that failed of it", false}, {0}};
+    {"suspect nodes", false}, {"by", false}, {"jobs that failed of it", false}, {0}};
 
 static void fill_nodes(struct wo__grid *grid, const struct wo_fleet *fleet, size_t most, struct wo_text *rest) {
   const size_t shown = most > 0 && most < fleet->node_count ? most : fleet->node_count;
@@ -280,7 +280,7 @@ enum {
 const struct wo__section wo__sections[] = {
     {"baseline", "differs from the baseline", "", baseline_columns, fill_baseline, 12, 0},
     {"causes", "causes", "cause", cause_columns, fill_causes, 5, WORDS},
-    {"standing-out", "nodes that stand out", "node", standing_columns, fill_nodes, 3, WRAPPED | WORDS},
+    {"suspects", "suspect nodes", "node", standing_columns, fill_nodes, 3, WRAPPED | WORDS},
     {"repeats", "submitted again unchanged", "job", repeat_columns, fill_repeats, 3, WRAPPED},
     {"sweeps", "sweeps", "sweep", sweep_columns, fill_sweeps, 2, WRAPPED},
     {"fixes", "would have saved most", "fix", fix_columns, fill_fixes, 2, LINKED},

@@ -110,7 +110,8 @@ void wo__show_node(struct wo_text *out, const struct wo_fleet_node *node) {
   wo__show_count(out, node->failed);
   wo_text_add(out, " of ");
   wo__show_count(out, node->jobs);
-  wo_text_add(out, " jobs, %.1f expected, ", node->expected);
+  wo_text_add(out, node->expected > 0.0 && node->expected < 0.095 ? " jobs, %.2f expected, " : " jobs, %.1f expected, ",
+              node->expected);
   wo__show_chance(out, node->ln_chance, "fleets");
   if (node->users == 1) wo_text_add(out, "; all of one user");
 }

@@ -233,6 +233,9 @@
 /* Nodes that are told apart: protects memory (about 150 bytes each). Jobs on further ones are counted as on no known node. */
 #define WO_LIMIT_FLEET_NODES ((size_t)65536)
 
+/* Sweeps that are compared, by lost hours: protects time. Further ones are counted. */
+#define WO_LIMIT_FLEET_SWEEPS ((size_t)1000)
+
 /* Settings of one sweep that are compared, and different values of one of them: protect memory. A setting with more values is a
  * name or a time and separates nothing; it is left out and counted. */
 #define WO_LIMIT_FLEET_KNOBS ((size_t)128)

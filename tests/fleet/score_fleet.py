@@ -85,7 +85,7 @@ def score_fleet(score, fleet, truth):
     for node, kind in truth["bad_nodes"].items():
         score.found(f"node {node}: {kind}", (node, kind) in nodes)
     extra = sorted(nodes - set(truth["bad_nodes"].items()))
-    score.found("no other node stands out", not extra, str(extra) if extra else "")
+    score.found("no other node is suspect", not extra, str(extra) if extra else "")
     costliest = fleet["by"]["cause"]["items"][0]
     wanted = truth["gpu_hours_lost"][truth["costliest"]]
     score.found(f"costliest cause: {truth['costliest']}", costliest["key"] == truth["costliest"],
