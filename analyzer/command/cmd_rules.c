@@ -316,7 +316,8 @@ static enum wo_exit show_rule(const struct wo_call *call) {
 /* ---- The command ---- */
 
 static const struct wo_option rules_options[] = {
-    WO_OPTION("format", "text|json|patterns", "list: patterns, for other programs; why: text or json",
+    WO_OPTION("format", "text|json|patterns",
+              "for people (default) or for programs; patterns:\nof list, for other programs such as rg",
               WO_TO_READER(wo_call_read_format), .choices = "text|json|patterns"),
 };
 
