@@ -12,6 +12,7 @@ struct clusters {
 
 static bool take_title(void *context, const struct wo_store_value *values, size_t count) {
   assert(count == 2);
+  (void)count;
   struct clusters *const c = context;
   struct wo_fleet_cluster *const cluster = &c->items[c->maker->fleet->cluster_count];
   cluster->title = wo__text_of(c->maker, &values[0]);
@@ -22,6 +23,7 @@ static bool take_title(void *context, const struct wo_store_value *values, size_
 /* Columns: cause, place, example, users, the sums, clusters in all. */
 static bool take_cluster(void *context, const struct wo_store_value *values, size_t count) {
   assert(count == 9);
+  (void)count;
   struct clusters *const c = context;
   struct wo_fleet *const fleet = c->maker->fleet;
   if (fleet->cluster_count == fleet->rows) return false;
@@ -66,6 +68,7 @@ struct repeats {
  * unknown. */
 static bool take_repeat(void *context, const struct wo_store_value *values, size_t count) {
   assert(count == 10);
+  (void)count;
   struct repeats *const c = context;
   struct wo_fleet *const fleet = c->maker->fleet;
   if (fleet->repeat_count == fleet->rows) return false;
@@ -84,6 +87,7 @@ static bool take_repeat(void *context, const struct wo_store_value *values, size
 
 static bool take_repeat_words(void *context, const struct wo_store_value *values, size_t count) {
   assert(count == 5);
+  (void)count;
   struct repeats *const c = context;
   struct wo_fleet_repeat *const repeat = &c->items[c->maker->fleet->repeat_count];
   repeat->user = wo__text_of(c->maker, &values[0]);

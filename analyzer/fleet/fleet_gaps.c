@@ -25,6 +25,7 @@ static bool take_shards(void *context, const struct wo_store_shards *shards) {
 /* Columns: path, message, problems in all. */
 static bool take_problem(void *context, const struct wo_store_value *values, size_t count) {
   assert(count == 3);
+  (void)count;
   struct gaps *const c = context;
   struct wo_fleet *const fleet = c->maker->fleet;
   c->problems[fleet->problem_count++] =

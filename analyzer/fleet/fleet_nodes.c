@@ -103,6 +103,7 @@ static struct wo_view blamed_node(struct wo_view node, struct wo_view nodes) {
  * their list: the list may spell names in another way, or be missing. */
 static bool take_nodes(void *context, const struct wo_store_value *values, size_t count) {
   assert(count == 4 + KIND_COUNT);
+  (void)count;
   struct tallies *const t = context;
   const struct wo_view nodes = values[0].type == WO_STORE_TEXT ? values[0].text : (struct wo_view){0};
   const struct wo_view node = values[1].type == WO_STORE_TEXT ? values[1].text : (struct wo_view){0};
@@ -186,6 +187,7 @@ struct users_context {
 
 static bool take_users(void *context, const struct wo_store_value *values, size_t count) {
   assert(count == 2);
+  (void)count;
   struct users_context *const c = context;
   c->node->users = wo__number_of(&values[0], 0);
   c->node->example = wo__text_of(c->maker, &values[1]);

@@ -8,6 +8,7 @@
 
 static bool take_totals(void *context, const struct wo_store_value *values, size_t count) {
   assert(count >= 14);
+  (void)count;
   struct wo_fleet_totals *const totals = context;
   totals->sum = wo__sum_of(values);
   totals->ok = wo__number_of(&values[4], 0);
@@ -64,6 +65,7 @@ struct list_context {
 /* Columns: key, example, the sums, place by hours, place by jobs. */
 static bool take_entry(void *context, const struct wo_store_value *values, size_t count) {
   assert(count == 8);
+  (void)count;
   struct list_context *const c = context;
   const struct wo_fleet_sum sum = wo__sum_of(&values[2]);
   const int64_t rows = (int64_t)c->maker->fleet->rows;
@@ -85,6 +87,7 @@ struct about_context {
 
 static bool take_about(void *context, const struct wo_store_value *values, size_t count) {
   assert(count == 1);
+  (void)count;
   struct about_context *const c = context;
   *c->about = wo__text_of(c->maker, &values[0]);
   return false;
@@ -157,6 +160,7 @@ struct days_context {
 /* Columns: number of the span, the sums. */
 static bool take_day(void *context, const struct wo_store_value *values, size_t count) {
   assert(count == 5);
+  (void)count;
   struct days_context *const c = context;
   if (values[0].type != WO_STORE_NUMBER) {
     c->fleet->undated = wo__number_of(&values[1], 0);

@@ -19,6 +19,7 @@ struct pages {
 
 static bool take_path(void *context, const struct wo_store_value *values, size_t count) {
   assert(count == 1);
+  (void)count;
   struct pages *const pages = context;
   if (values[0].type != WO_STORE_TEXT) return true;
   pages->is_failed |= !WO_VEC_RESERVE(&pages->hashes, 1, WO_LIMIT_HTML_PAGES);

@@ -49,6 +49,7 @@ struct paths {
 
 static bool take_path(void *context, const struct wo_store_value *values, size_t count) {
   assert(count == 1);
+  (void)count;
   struct paths *const paths = context;
   if (values[0].type != WO_STORE_TEXT) return true;
   wo_text_add(&paths->text, "path = CAST(x'");
