@@ -212,7 +212,7 @@ static void test_no_bad_node(void **state) {
   (void)state;
   struct wo_store *const store = sound_nodes(30);
   for (int i = 0; i < 20; i++) {
-    char node[8];
+    char node[16];
     snprintf(node, sizeof node, "n%d", i);
     put_faults(store, node, "hardware", i % 7 == 0 ? 2 : 1);
   }
