@@ -59,6 +59,10 @@ static void list_others(const struct wo_pack *pack, struct wo_text *out) {
  * no job to fill them from. A rule without a file after it is built in. */
 static enum wo_exit list_rules(const struct wo_call *call, const struct wo_pack *pack) {
   struct wo_text *const out = call->out;
+  if (call->format == WO_OUT_PATTERNS) {
+    wo_rules_list_patterns(pack, out);
+    return WO_EXIT_FINE;
+  }
   wo_text_add(out, "causes (%zu)\n", pack->cause_count);
   for (size_t i = 0; i < pack->cause_count; i++) {
     const struct wo_cause *cause = &pack->causes[i];
@@ -311,6 +315,12 @@ static enum wo_exit show_rule(const struct wo_call *call) {
 
 /* ---- The command ---- */
 
+static const struct wo_option rules_options[] = {
+    WO_OPTION("format", "text|json|patterns",
+              "for people (default) or for programs; patterns:\nof list, for other programs such as rg",
+              WO_TO_READER(wo_call_read_format), .choices = "text|json|patterns"),
+};
+
 #define VERBS "list|check|test|show|why|pages"
 enum { VERB_SHOW = 3, VERB_WHY = 4 };
 
@@ -347,6 +357,10 @@ enum wo_exit wo_run_rules(const struct wo_call *call) {
   }
   struct wo_call with_folder;
   if (!take_folder(call, verb, &with_folder)) return WO_EXIT_ERROR;
+  if (call->format == WO_OUT_PATTERNS && verb != 0) {
+    wo_message(call->errors, (struct wo_view){0}, "--format patterns is for `whyoom rules list`");
+    return WO_EXIT_ERROR;
+  }
   if (!verbs[verb]) return show_rule(call);
   struct wo_pack *pack = wo_command_load(&with_folder, WO_LOAD_ALL);
   const enum wo_exit code = pack ? verbs[verb](&with_folder, pack) : WO_EXIT_ERROR;
@@ -360,12 +374,17 @@ const struct wo_command wo_command_rules = {
     .summary = "the rules: list, lint, test, show, why one holds on a job, pages",
     .usage = "rules [list|check|test] [DIR]\n"
              "rules show ID [--rules DIR]\n"
+             "rules list --format patterns\n"
              "rules why ID PATH... [--rules DIR] [--format json]\n"
              "rules pages DIR [--rules DIR]",
     .synopsis = "rules list|check|test [DIR]\nrules show ID\nrules why ID PATH...\nrules pages DIR",
     .words = VERBS,
     .first_path = 2, /* of `why ID` */
-    .about = "  list     the causes and fixes, one line each, and where each comes from\n"
+    .options = rules_options,
+    .option_count = sizeof rules_options / sizeof rules_options[0],
+    .about = "  list     the causes and fixes, one line each, and where each comes from;\n"
+             "           with --format patterns a regular expression for each pattern of\n"
+             "           every line, as `rg --no-unicode -f` takes them\n"
              "  check    lint every rule: ids, units, unknown facts, missing parts\n"
              "  test     run every rule's own examples\n"
              "  show     the file that a rule stands in, by ID\n"

@@ -36,6 +36,9 @@ enum wo_exit wo_command_write_report(const struct wo_call *call, const struct wo
 enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count,
                                  struct wo_job **ret_job);
 
+/* `whyoom rules list --format patterns`: a regular expression for each pattern of every line, one a line, as ripgrep takes it. */
+void wo_rules_list_patterns(const struct wo_pack *pack, struct wo_text *out);
+
 /* `whyoom rules why RULE LOG...`: how a cause or a fix came to its verdict on a job. */
 enum wo_exit wo_run_rules_why(const struct wo_call *call, const struct wo_pack *pack);
 

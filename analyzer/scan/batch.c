@@ -79,6 +79,7 @@ enum wo_status wo_batch_add(struct wo_batch *batch, const struct wo_walk_job *fo
 struct thread {
   const struct wo_diagnoser *diagnoser;
   struct wo_batch_watch *watch;
+  struct wo_job_workspace *workspace; /* of all its jobs */
 };
 
 void wo_batch_heed_limit(struct wo_diagnoser *diagnoser, int64_t now_ns, int64_t limit_ns) {
@@ -93,14 +94,19 @@ static void *start(void *context) {
   struct wo_diagnoser *const diagnoser = context;
   if (diagnoser->enter_thread && !diagnoser->enter_thread(diagnoser->context)) return NULL;
   struct thread *const thread = calloc(1, sizeof *thread);
-  if (!thread) return NULL;
+  if (!thread || wo_job_workspace_new(diagnoser->pack, &thread->workspace) != WO_OK) {
+    free(thread);
+    return NULL;
+  }
   thread->diagnoser = diagnoser;
   thread->watch = &diagnoser->watches[diagnoser->watch_count++];
   return thread;
 }
 
 static void stop(void *state) {
-  free(state);
+  struct thread *const thread = state;
+  wo_job_workspace_free(thread->workspace);
+  free(thread);
 }
 
 /* The hash of a file's first bytes, by which a file that has grown is told from another one of its name. */
@@ -162,7 +168,7 @@ static struct wo_job *make_job(struct wo_batch *batch, struct wo_batch_job *todo
   const struct wo_diagnoser *const diagnoser = thread->diagnoser;
   struct wo_job *job = NULL;
   if (todo->kept.len > 0) return wo_job_unpack(todo->kept, diagnoser->pack, &job, NULL) == WO_OK ? job : NULL;
-  if (wo_job_new(diagnoser->pack, &job) != WO_OK) return NULL;
+  if (wo_job_new_in(thread->workspace, &job) != WO_OK) return NULL;
   read_files(batch, todo, job, thread);
   if (diagnoser->keeps_evidence) keep_evidence(batch, todo, job);
   return job;

@@ -2,6 +2,7 @@
 #include "analyzer/story/job.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "analyzer/files/names.h"
 #include "analyzer/story/story.h"
@@ -34,6 +35,33 @@ const char *wo_outcome_text(enum wo_outcome outcome) {
   return outcome_texts[outcome];
 }
 
+struct wo_job_workspace {
+  const struct wo_pack *pack;
+  struct wo_pattern_set *patterns;
+  struct wo_scan *scan; /* NULL before the first input */
+  char *buf;            /* of WO_LIMIT_READ_BYTES, and room for what UTF-16 makes of them; NULL before the first input */
+};
+
+enum wo_status wo_job_workspace_new(const struct wo_pack *pack, struct wo_job_workspace **ret_workspace) {
+  struct wo_job_workspace *const workspace = calloc(1, sizeof *workspace);
+  if (!workspace) return WO_E_NOMEM;
+  workspace->pack = pack;
+  if (wo_pattern_set_new(pack->patterns, pack->pattern_count, wo_rule_prefilter(), &workspace->patterns) != WO_OK) {
+    free(workspace);
+    return WO_E_NOMEM;
+  }
+  *ret_workspace = workspace;
+  return WO_OK;
+}
+
+void wo_job_workspace_free(struct wo_job_workspace *workspace) {
+  if (!workspace) return;
+  wo_scan_free(workspace->scan);
+  wo_pattern_set_free(workspace->patterns);
+  free(workspace->buf);
+  free(workspace);
+}
+
 enum wo_status wo_job_new_unread(const struct wo_pack *pack, struct wo_job **ret_job) {
   struct wo_job *job = calloc(1, sizeof *job);
   if (!job) return WO_E_NOMEM;
@@ -44,21 +72,28 @@ enum wo_status wo_job_new_unread(const struct wo_pack *pack, struct wo_job **ret
   return WO_OK;
 }
 
-enum wo_status wo_job_new(const struct wo_pack *pack, struct wo_job **ret_job) {
+enum wo_status wo_job_new_in(struct wo_job_workspace *workspace, struct wo_job **ret_job) {
   struct wo_job *job = NULL;
-  if (wo_job_new_unread(pack, &job) != WO_OK) return WO_E_NOMEM;
-  const enum wo_status status = wo_pattern_set_new(pack->patterns, pack->pattern_count, wo_rule_prefilter(), &job->patterns);
-  if (status != WO_OK) {
-    wo_job_free(job);
-    return status;
-  }
+  if (wo_job_new_unread(workspace->pack, &job) != WO_OK) return WO_E_NOMEM;
+  job->workspace = workspace;
   *ret_job = job;
+  return WO_OK;
+}
+
+enum wo_status wo_job_new(const struct wo_pack *pack, struct wo_job **ret_job) {
+  struct wo_job_workspace *workspace = NULL;
+  if (wo_job_workspace_new(pack, &workspace) != WO_OK) return WO_E_NOMEM;
+  if (wo_job_new_in(workspace, ret_job) != WO_OK) {
+    wo_job_workspace_free(workspace);
+    return WO_E_NOMEM;
+  }
+  (*ret_job)->owns_workspace = true;
   return WO_OK;
 }
 
 struct wo_job *wo_job_free(struct wo_job *job) {
   if (!job) return NULL;
-  wo_pattern_set_free(job->patterns);
+  if (job->owns_workspace) wo_job_workspace_free(job->workspace);
   wo_event_store_done(&job->events);
   wo_arena_done(&job->arena);
   free(job->inputs);
@@ -202,11 +237,9 @@ struct front {
 
 /* Reads to the end, to the first error (a pipe is waited for until there is enough to see what it brings), or only the first
  * block of a recording; in each case the scanner is ended, so that lines before the error count. */
-static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct wo_scan_summary *ret_summary,
+static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, char *buf, struct wo_scan_summary *ret_summary,
                            struct front *ret_front, struct wo_err *err) {
-  char *buf = malloc(WO_LIMIT_READ_BYTES + WO_UTF16_ROOM(WO_LIMIT_READ_BYTES));
   struct wo_utf16 utf16 = {0};
-  if (!buf) return wo_err_set(err, WO_E_NOMEM, "out of memory");
   enum wo_status status = WO_OK;
   size_t len = 0;
   do {
@@ -224,13 +257,14 @@ static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct 
     }
     if (wo_scan_feed(scan, text.ptr, text.len) != WO_OK) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
   } while (status == WO_OK && len > 0);
-  free(buf);
   const enum wo_status end = wo_scan_end(scan, ret_summary);
   return status != WO_OK ? status : end;
 }
 
-/* The rank and the host in a file's name (log_node04_3.err) apply to all of its lines that do not name one. */
-static enum wo_status new_scan(struct wo_job *job, const char *path, uint64_t first_line, struct wo_scan **ret_scan) {
+/* The scanner of the workspace, ready for an input. The rank and the host in a file's name (log_node04_3.err) apply to all of its
+ * lines that do not name one. */
+static enum wo_status start_scan(struct wo_job *job, const char *path, uint64_t first_line, struct wo_scan **ret_scan) {
+  struct wo_job_workspace *const workspace = job->workspace;
   const struct wo_view name = wo_view_of(path);
   const int32_t local = wo_name_local_rank(name);
   const bool is_local = local != WO_RANK_UNKNOWN;
@@ -240,7 +274,15 @@ static enum wo_status new_scan(struct wo_job *job, const char *path, uint64_t fi
                                           .is_local_rank = is_local || wo_name_is_node_rank(name, job->paths, job->path_count),
                                           .host = wo_name_host(name),
                                           .first_line = first_line};
-  return wo_scan_new(job->patterns, &wo_formats, &job->events, options, ret_scan);
+  if (!workspace->buf) workspace->buf = malloc(WO_LIMIT_READ_BYTES + WO_UTF16_ROOM(WO_LIMIT_READ_BYTES));
+  if (!workspace->buf) return WO_E_NOMEM;
+  if (workspace->scan) {
+    wo_scan_restart(workspace->scan, &job->events, options);
+  } else if (wo_scan_new(workspace->patterns, &wo_formats, &job->events, options, &workspace->scan) != WO_OK) {
+    return WO_E_NOMEM;
+  }
+  *ret_scan = workspace->scan;
+  return WO_OK;
 }
 
 enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const char *path, struct wo_err *err) {
@@ -248,11 +290,10 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
   if (!row) return wo_err_set(err, WO_E_LIMIT, "more than %d files for one job", WO_LIMIT_INPUT_FILES);
   if (wo_input_file_name(input)) row->is_path_exact = false; /* no file has this path */
   struct wo_scan *scan = NULL;
-  if (new_scan(job, path, 1, &scan) != WO_OK) return wo_err_set(err, WO_E_NOMEM, "out of memory");
+  if (start_scan(job, path, 1, &scan) != WO_OK) return wo_err_set(err, WO_E_NOMEM, "out of memory");
   struct wo_scan_summary summary = {0};
   struct front front = {0};
-  enum wo_status status = pump(scan, input, &summary, &front, err);
-  wo_scan_free(scan);
+  enum wo_status status = pump(scan, input, job->workspace->buf, &summary, &front, err);
   note_summary(job, row, &summary);
   if (front.recording.len > 0) {
     row->is_recording = true;
@@ -287,12 +328,11 @@ enum wo_status wo_job_read_part(struct wo_job *job, struct wo_view text, const c
   struct wo_job_input *row = add_input(job, path);
   if (!row) return WO_E_LIMIT;
   struct wo_scan *scan = NULL;
-  enum wo_status status = new_scan(job, path, first_line, &scan);
+  enum wo_status status = start_scan(job, path, first_line, &scan);
   if (status != WO_OK) return status;
   struct wo_scan_summary summary = {0};
   status = wo_scan_feed(scan, text.ptr, text.len);
   const enum wo_status end = wo_scan_end(scan, &summary);
-  wo_scan_free(scan);
   note_summary(job, row, &summary);
   return status != WO_OK ? status : end;
 }
@@ -319,6 +359,9 @@ static void note_apart(struct wo_job *job) {
 
 enum wo_status wo_job_close(struct wo_job *job) {
   note_dropped(job);
+  if (job->owns_workspace) wo_job_workspace_free(job->workspace);
+  job->owns_workspace = false;
+  job->workspace = NULL;
   const enum wo_status status = wo_story_tell(job);
   note_apart(job);
   return status;

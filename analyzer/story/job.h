@@ -123,9 +123,10 @@ struct wo_job {
   struct wo_job_input *inputs;
   size_t input_count;
   size_t input_capacity;
-  size_t unopened_count; /* inputs that could not be opened; the first WO_LIMIT_UNOPENED_FILES are in the list */
-  size_t left_out_count; /* inputs that are not in the list: they could not be read, or are beyond the limit */
-  struct wo_pattern_set *patterns;
+  size_t unopened_count;              /* inputs that could not be opened; the first WO_LIMIT_UNOPENED_FILES are in the list */
+  size_t left_out_count;              /* inputs that are not in the list: they could not be read, or are beyond the limit */
+  struct wo_job_workspace *workspace; /* read in it; not looked at after wo_job_close */
+  bool owns_workspace;
   const struct wo_pack *pack;
   const char *const *paths; /* of all inputs, read or not: see wo_job_expect */
   size_t path_count;
@@ -133,7 +134,19 @@ struct wo_job {
   struct wo_story story; /* filled by wo_job_close */
 };
 
-/* Makes an empty job over the pack's patterns; the pack must outlive it. WO_E_NOMEM. */
+/* What reading takes and jobs can share one after the other: the patterns made ready, the scanner, the buffer for bytes. A thread
+ * that reads many jobs makes one workspace, and its jobs in that; any number of them work over one pack. Not for two threads, and
+ * not for two jobs that are read at the same time. */
+struct wo_job_workspace;
+
+/* The pack must outlive it. WO_E_NOMEM. / NULL allowed; its jobs must be closed by then, and may be freed later. */
+enum wo_status wo_job_workspace_new(const struct wo_pack *pack, struct wo_job_workspace **ret_workspace);
+void wo_job_workspace_free(struct wo_job_workspace *workspace);
+
+/* Makes an empty job over the workspace's pack. WO_E_NOMEM. */
+enum wo_status wo_job_new_in(struct wo_job_workspace *workspace, struct wo_job **ret_job);
+
+/* The same with a workspace of its own: for a single job. */
 enum wo_status wo_job_new(const struct wo_pack *pack, struct wo_job **ret_job);
 
 /* Makes an empty job into which nothing is read: its inputs and evidence, from an earlier reading, are put into it by the caller

@@ -1,9 +1,10 @@
 /* The block arena.
  *
- * Blocks come zeroed from calloc and are filled from front to back; nothing is ever taken back, so every piece is zero when it is
- * handed out. Block sizes grow up to a ceiling. A piece that is large beside a block gets a block of its own, so that the rest
- * of the block in use is not lost to it. The cap counts the pieces, rounded up to alignment, in whatever block they are. Under
- * AddressSanitizer everything not handed out is poisoned, with a gap after each piece. */
+ * Blocks are filled from front to back, and nothing is ever taken back. A piece is cleared when it is handed out: most of a block
+ * is never used, and one that was freed by another arena would have to be cleared as a whole. Block sizes grow up to a ceiling. A
+ * piece that is large beside a block gets a block of its own, so that the rest of the block in use is not lost to it. The cap
+ * counts the pieces, rounded up to alignment, in whatever block they are. Under AddressSanitizer everything not handed out is
+ * poisoned, with a gap after each piece. */
 #include "parsers/base/arena.h"
 
 #include <assert.h>
@@ -41,7 +42,7 @@
 #define ALIGN_BYTES _Alignof(max_align_t)
 #define BLOCK_FIRST_BYTES ((size_t)16 * 1024)
 #define BLOCK_MAX_BYTES ((size_t)256 * 1024)
-#define BLOCK_GROWTH 8 /* the second block has pages of its own, which calloc need not clear */
+#define BLOCK_GROWTH 8
 
 /* A block: this header, then its pieces from `data` on. [0, used) is handed out, gaps included. */
 struct wo_arena_block {
@@ -69,12 +70,11 @@ void wo_arena_done(struct wo_arena *arena) {
   wo_arena_init(arena, arena->cap_bytes);
 }
 
-/* A block outside any list, all of it zero and poisoned; NULL when the system refuses. For large
- * blocks calloc gets pages that are zero already, and pays nothing for it. */
+/* A block outside any list, all of it poisoned; NULL when the system refuses. */
 static struct wo_arena_block *new_block(size_t capacity) {
-  struct wo_arena_block *const block = calloc(1, sizeof *block + capacity);
+  struct wo_arena_block *const block = malloc(sizeof *block + capacity);
   if (block == NULL) return NULL;
-  block->capacity = capacity;
+  *block = (struct wo_arena_block){.capacity = capacity};
   POISON(block->data, capacity);
   return block;
 }
@@ -136,6 +136,7 @@ void *wo_arena_alloc(struct wo_arena *arena, size_t size) {
   arena->used_bytes += aligned;
   /* The size asked for, not the rounded one: the padding stays forbidden. */
   UNPOISON(piece, size);
+  memset(piece, 0, size);
   assert((uintptr_t)piece % ALIGN_BYTES == 0);
   return piece;
 }
@@ -146,7 +147,7 @@ void *wo_arena_array(struct wo_arena *arena, size_t count, size_t size) {
   return wo_arena_alloc(arena, total);
 }
 
-/* The block is zeroed, so the copy ends with a NUL. An empty view gets a pointer too, so that it differs from a failure. */
+/* The piece is zeroed, so the copy ends with a NUL. An empty view gets a pointer too, so that it differs from a failure. */
 struct wo_view wo_arena_copy(struct wo_arena *arena, struct wo_view view) {
   if (view.len == SIZE_MAX) return (struct wo_view){give_up(arena), 0};
   char *const copy = wo_arena_alloc(arena, view.len + 1);

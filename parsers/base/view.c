@@ -246,3 +246,34 @@ uint64_t wo_view_hash(uint64_t hash, struct wo_view view) {
   for (size_t i = 0; i < view.len; i++) hash = (hash ^ (unsigned char)view.ptr[i]) * UINT64_C(1099511628211);
   return hash;
 }
+
+/* ---- Many words in one text ---- */
+
+static inline unsigned hash_pair(char a, char b) {
+  return ((unsigned)(unsigned char)a * 31 + (unsigned)(unsigned char)b * 67) & 255;
+}
+
+struct wo_pairs_of wo_view_pairs(struct wo_view text) {
+  struct wo_pairs_of pairs = {.text = text};
+  for (size_t i = 1; i < text.len; i++) {
+    const unsigned hash = hash_pair(text.ptr[i - 1], text.ptr[i]);
+    pairs.set[hash / 64] |= UINT64_C(1) << hash % 64;
+  }
+  return pairs;
+}
+
+/* All pairs of a word are in a text that holds it. The first two pairs refuse nearly all words. */
+static bool may_hold(const struct wo_pairs_of *pairs, const char *word) {
+  for (size_t i = 0; i < 4 && word[i] != '\0' && word[i + 1] != '\0'; i++) {
+    const unsigned hash = hash_pair(word[i], word[i + 1]);
+    if ((pairs->set[hash / 64] >> hash % 64 & 1) == 0) return false;
+  }
+  return true;
+}
+
+bool wo_pairs_any(const struct wo_pairs_of *pairs, const char *const *words, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (may_hold(pairs, words[i]) && wo_view_has(pairs->text, words[i])) return true;
+  }
+  return false;
+}

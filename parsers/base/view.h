@@ -89,6 +89,17 @@ static inline bool wo_view_any(struct wo_view view, bool (*holds)(struct wo_view
   return false;
 }
 
+/* Which pairs of bytes are in a text, as a set of hashes: most words that are looked for in it are refused without a search. */
+struct wo_pairs_of {
+  struct wo_view text;
+  uint64_t set[4];
+};
+struct wo_pairs_of wo_view_pairs(struct wo_view text);
+
+/* Whether one of the words is anywhere in the text; as WO_VIEW_ANY with wo_view_has. */
+#define WO_PAIRS_ANY(pairs, words) wo_pairs_any((pairs), (words), sizeof(words) / sizeof(words)[0])
+bool wo_pairs_any(const struct wo_pairs_of *pairs, const char *const *words, size_t count);
+
 /* Offset of the first byte equal to c at or after `from`, or WO_NOT_FOUND. */
 size_t wo_view_find_char(struct wo_view view, char c, size_t from);
 

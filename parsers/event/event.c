@@ -122,6 +122,10 @@ static void note_arena_failure(struct wo_event_store *store, size_t size) {
   }
 }
 
+bool wo_event_is_flooded(const struct wo_event_store *store, enum wo_kind kind) {
+  return store->per_kind[kind] >= WO_LIMIT_EVENTS_PER_KIND || store->count >= WO_LIMIT_EVENTS;
+}
+
 /* Whether the limits leave room for one more event of this kind. per_kind already counts it. Kinds of context are those that
  * describe a job (settings, steps, banners): useful, but not the reason to run a diagnosis. */
 static bool has_room(const struct wo_event_store *store, enum wo_kind kind) {

@@ -131,6 +131,9 @@ void wo_event_store_init(struct wo_event_store *store);
 /* Releases everything; NULL allowed. */
 void wo_event_store_done(struct wo_event_store *store);
 
+/* Whether there are so many events of the kind that a further one is only counted. */
+bool wo_event_is_flooded(const struct wo_event_store *store, enum wo_kind kind);
+
 /* Appends an event with no fields, rank and time unknown, and `text` copied (cleaned of control characters and of invalid
  * UTF-8, cut to its limit). Returns the event, valid until the next append, or NULL when a limit or memory is reached. */
 struct wo_event *wo_event_add(struct wo_event_store *store, enum wo_kind kind, struct wo_span span, struct wo_view text);

@@ -213,7 +213,8 @@ size_t wo_pattern_match(struct wo_pattern_set *set, size_t index, struct wo_view
   const struct wo_pattern *const pattern = &set->patterns[index];
   if (pattern->regex.len == 0) return is_ruled_out(set, index, text) ? 0 : match_literal(pattern, text, fn, context);
   struct wo__regex *const regex = &set->items[index].main;
-  struct wo_match match = {.text = text};
+  struct wo_match match; /* its offsets are many, and set by a match */
+  match.text = text;
   size_t calls = 0;
   size_t at = 0;
   while (calls < WO_LIMIT_MATCHES_PER_LINE && at <= text.len) {

@@ -63,6 +63,11 @@ enum wo_status wo_pattern_set_new(const struct wo_pattern *patterns, size_t coun
 /* Frees a set; NULL allowed; returns NULL. */
 struct wo_pattern_set *wo_pattern_set_free(struct wo_pattern_set *set);
 
+/* Whether a pattern is no more than its literals: it matches each line that has one. */
+static inline bool wo_pattern_is_literal(const struct wo_pattern *pattern) {
+  return pattern->regex.len == 0 && pattern->unless.len == 0;
+}
+
 /* The set's prefilter over all literals of its WO_WHERE_LINE patterns; owners are pattern indices. */
 const struct wo_prefilter *wo_pattern_set_prefilter(const struct wo_pattern_set *set);
 

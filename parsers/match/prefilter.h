@@ -36,12 +36,18 @@ struct wo_prefilter_hit {
   uint32_t owner;
 };
 
-/* The state of a walk over a text. `from` and `at` are set to the place from which on literals may start; the rest is 0. */
+/* Bytes of a text whose windows are looked up in one go. */
+enum { WO_PREFILTER_BLOCK = 2048 };
+
+/* The state of a walk over a text (wo_prefilter_begin). Zeroed, it begins at the front of the text. */
 struct wo_prefilter_cursor {
-  size_t from;
-  size_t at;     /* of the next window */
-  size_t window; /* of the last hit */
-  uint32_t next; /* further literals with that window */
+  size_t from;                            /* where literals may start */
+  size_t at;                              /* of the next window that was not looked up yet */
+  size_t window;                          /* of the last hit */
+  uint32_t next;                          /* further literals with that window */
+  size_t block;                           /* where the windows below were looked up */
+  uint32_t count, passed;                 /* of those that may be windows of literals, and how many of them were given out */
+  uint16_t found[WO_PREFILTER_BLOCK / 4]; /* their numbers in the block */
 };
 
 /* One window of one literal: the literal starts `offset` bytes before the window. Its first and last bytes are here too: most
@@ -59,7 +65,8 @@ struct wo_prefilter_place {
 /* The places of one window; head 0 marks a free slot. */
 struct wo_prefilter_slot {
   uint32_t window;
-  uint32_t head; /* index + 1 of the first place */
+  uint32_t head;          /* index + 1 of the first place */
+  uint64_t before, after; /* bytes that the literals have beside the window, as bits of their last six bits */
 };
 
 /* The tables that a filter computes from its literals. It holds no address, so that it can be made when the program is built
@@ -68,7 +75,7 @@ struct wo_prefilter_tables {
   uint64_t made_of; /* hash of the literals, and of the machine's byte order */
   const uint32_t *bitmap;
   const struct wo_prefilter_place *places;
-  const struct wo_prefilter_slot *slots; /* open addressing, linear probing, at most half full */
+  const struct wo_prefilter_slot *slots; /* open addressing, linear probing */
   size_t bitmap_words;
   size_t place_count;
   size_t slot_count;
@@ -85,6 +92,12 @@ struct wo_prefilter_tables wo_prefilter_tables(const struct wo_prefilter *filter
 
 /* Frees a filter; NULL allowed; returns NULL. */
 struct wo_prefilter *wo_prefilter_free(struct wo_prefilter *filter);
+
+/* Begins a walk in which literals may start at `from` or behind it. */
+static inline void wo_prefilter_begin(struct wo_prefilter_cursor *cursor, size_t from) {
+  cursor->from = cursor->at = from;
+  cursor->next = cursor->count = cursor->passed = 0;
+}
 
 /* Finds the next occurrence after the ones that this cursor has found; every occurrence that starts at or after cursor->from is
  * found once, and those of one line before those of the next (lines end at '\n' or '\r'). False at the end. */

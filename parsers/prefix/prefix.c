@@ -30,7 +30,7 @@ static size_t rank_label(struct wo_view rest, struct reading *reading) {
 /* `[Rank 3] `, `[RANK 00] `, `[rank 3]: `: by loggers of programs. Continuation lines lack it, so it is no source. */
 static size_t named_rank(struct wo_view rest, struct reading *reading) {
   const size_t digits = sizeof "[Rank " - 1;
-  if (!wo_view_starts_nocase(rest, "[rank ")) return 0;
+  if (rest.len < digits || wo_lower(rest.ptr[1]) != 'r' || !wo_view_starts_nocase(rest, "[rank ")) return 0;
   const size_t end = skip_digits(rest, digits);
   int32_t rank = 0;
   if (!rank_between(rest, digits, end, &rank) || !has_char(rest, end, ']')) return 0;
@@ -115,6 +115,7 @@ static size_t task_label(struct wo_view rest, struct reading *reading) {
   const size_t digits = skip_blanks(rest, start);
   const size_t end = skip_digits(rest, digits);
   int32_t rank = 0;
+  if (end == digits) return 0; /* most lines are done here */
   if (digits - start > width_max || end - digits > digits_max || !rank_between(rest, digits, end, &rank)) return 0;
   if (!has_char(rest, end, ':') || !has_char(rest, end + 1, ' ')) return 0;
   if (is_bare_number(wo_view_skip(rest, end + 1))) return 0;
@@ -168,7 +169,7 @@ static bool is_host_word(struct wo_view word) {
 
 /* `node01: `: by pdsh and clush. A single word after it makes it a setting. */
 static size_t host_label(struct wo_view rest, struct reading *reading) {
-  const size_t end = skip_host(rest, 0);
+  const size_t end = first_word_end(rest, reading);
   if (!has_char(rest, end, ':') || !has_char(rest, end + 1, ' ')) return 0;
   const struct wo_view host = wo_view_sub(rest, 0, end);
   const struct wo_view text = wo_view_trim(wo_view_skip(rest, end + 1));
@@ -180,10 +181,11 @@ static size_t host_label(struct wo_view rest, struct reading *reading) {
 
 /* `vllm-1  | `: the container, by docker compose. Names without a hyphen are left to tables. */
 static size_t container_label(struct wo_view rest, struct reading *reading) {
-  const size_t end = skip_host(rest, 0);
+  const size_t end = first_word_end(rest, reading);
   const struct wo_view name = wo_view_sub(rest, 0, end);
   size_t bar = end;
-  if (end > 64 || wo_view_find_char(name, '-', 0) == WO_NOT_FOUND || name.ptr[end - 1] == '-') return 0;
+  if (end > 64 || !has_char(rest, end, ' ') || wo_view_find_char(name, '-', 0) == WO_NOT_FOUND || name.ptr[end - 1] == '-')
+    return 0;
   while (has_char(rest, bar, ' ')) bar++;
   if (bar == end || !has_char(rest, bar, '|') || !has_char(rest, bar + 1, ' ')) return 0;
   note_source(reading, name, bar + 2);
@@ -192,10 +194,11 @@ static size_t container_label(struct wo_view rest, struct reading *reading) {
 
 /* `gpu01:4711:4720 [3] misc/socket.cc:50 NCCL WARN `: everything before NCCL. The number in brackets is NCCL's device. */
 static size_t nccl_tag(struct wo_view rest, struct reading *reading) {
-  const size_t host_end = skip_host(rest, 0);
+  const size_t host_end = first_word_end(rest, reading);
+  if (host_end == 0 || !has_char(rest, host_end, ':')) return 0;
   const size_t pid_end = skip_digits(rest, host_end + 1);
   const size_t tid_end = skip_digits(rest, pid_end + 1);
-  if (host_end == 0 || !has_char(rest, host_end, ':') || pid_end == host_end + 1) return 0;
+  if (pid_end == host_end + 1) return 0;
   if (!has_char(rest, pid_end, ':') || tid_end == pid_end + 1) return 0;
   const struct wo_view tail = wo_view_sub(rest, tid_end, tid_end + TAG_BYTES_MAX);
   if (!wo_view_starts(tail, " [")) return 0;
@@ -266,74 +269,99 @@ enum place {
   IN_A_RECORD /* after a time, a level or a tag of a log record only */
 };
 
+/* The readers, with the first characters that a prefix of theirs can have, their place, and whether they read a part of a log
+ * record: further parts may follow it. From the unmistakable to the general: labels in brackets with a word in them, log records,
+ * then bare numbers and names. */
+#define READERS(READER)                                                                                                          \
+  READER(rank_label, FIRST_BRACKET, ANYWHERE, false)                           /* [rank3]: */                                    \
+  READER(named_rank, FIRST_BRACKET, ANYWHERE, false)                           /* [Rank 3] */                                    \
+  READER(stream_label, FIRST_BRACKET, ANYWHERE, false)                         /* [1,3]<stderr>: */                              \
+  READER(host_rank_label, FIRST_BRACKET, ANYWHERE, false)                      /* [gpu187:1]: */                                 \
+  READER(role_label, FIRST_BRACKET, ANYWHERE, false)                           /* [default0]: */                                 \
+  READER(worker_label, FIRST_PAREN, ANYWHERE, false)                           /* (WorkerDict pid=1) */                          \
+  READER(wo__prefix_glog_tag, FIRST_BRACKET | FIRST_UPPER, ANYWHERE, true)     /* W0106 15:18:46.6 209443 path:1] */             \
+  READER(wo__prefix_kernel_time, FIRST_BRACKET, ANYWHERE, true)                /* [  514.682838] */                              \
+  READER(wo__prefix_bracketed_time, FIRST_BRACKET, ANYWHERE, true)             /* [2025-01-06 15:18:19,123] */                   \
+  READER(wo__prefix_dmesg_time, FIRST_BRACKET, ANYWHERE, true)                 /* [Mon Jan  6 15:18:46 2025] */                  \
+  READER(wo__prefix_iso_time, FIRST_DIGIT, ANYWHERE, true)                     /* 2025-01-06 15:18:19,123 */                     \
+  READER(wo__prefix_short_time, FIRST_DIGIT, ANYWHERE, true)                   /* 03-19 07:27:53 */                              \
+  READER(wo__prefix_clock, FIRST_DIGIT, ANYWHERE, true)                        /* 15:18:46 INFO */                               \
+  READER(wo__prefix_syslog_head, FIRST_UPPER, ANYWHERE, true)                  /* Jan  6 15:18:46 gpu01 */                       \
+  READER(wo__prefix_fixed, FIRST_LOWER | FIRST_OTHER, ANYWHERE, true)          /* kernel:   >>   stderr F */                     \
+  READER(nccl_tag, FIRST_NAME, ANYWHERE, false)                                /* gpu01:4711:4720 [3] file.cc:50 */              \
+  READER(wo__prefix_leading_level, FIRST_UPPER, ANYWHERE, true)                /* ERROR, 03-19 07:27:53 after it */              \
+  READER(wo__prefix_level_word, ~(unsigned)FIRST_PAREN, IN_A_RECORD, true)     /* [INFO] */                                      \
+  READER(wo__prefix_transformers_tag, FIRST_BRACKET, ANYWHERE, true)           /* [INFO|trainer.py:1234] */                      \
+  READER(wo__prefix_file_tag, FIRST_BRACKET, ANYWHERE, true)                   /* [core.py:560] */                               \
+  READER(wo__prefix_tensorflow_tag, FIRST_UPPER, IN_A_RECORD, true)            /* I tensorflow/core/op.cc:100] */                \
+  READER(wo__prefix_logger_name, FIRST_NAME, IN_A_RECORD, true)                /* - torch.distributed - */                       \
+  READER(task_label, FIRST_BLANK | FIRST_DIGIT | FIRST_UPPER, AT_START, false) /* 8: */                                          \
+  READER(mpich_label, FIRST_BRACKET, AT_START, false)                          /* [3] */                                         \
+  READER(host_label, FIRST_LOWER, AT_START, false)                             /* node01: */                                     \
+  READER(container_label, FIRST_LOWER | FIRST_DIGIT, AT_START, false)          /* vllm-1  | */                                   \
+  READER(wo__prefix_pytest_mark, FIRST_UPPER, AT_START, false)                 /* E, with blanks after it */
+
+enum index {
+#define READER_INDEX(name, first, place, is_log_part) INDEX_##name,
+  READERS(READER_INDEX)
+#undef READER_INDEX
+      READER_COUNT
+};
+_Static_assert(READER_COUNT <= 32, "a set of readers is a word of bits");
+
 /* A row of the table. */
 struct reader {
   size_t (*read)(struct wo_view rest, struct reading *reading);
-  unsigned first; /* what it can begin with, enum first */
-  enum place place;
-  bool is_log_part; /* part of a log record: further parts may follow it */
+  bool is_log_part;
 };
 
-/* From the unmistakable to the general: labels in brackets with a word in them, log records, then bare numbers and names. */
-static const struct reader readers[] = {
-    {rank_label, FIRST_BRACKET, ANYWHERE, false},                           /* [rank3]: */
-    {named_rank, FIRST_BRACKET, ANYWHERE, false},                           /* [Rank 3] */
-    {stream_label, FIRST_BRACKET, ANYWHERE, false},                         /* [1,3]<stderr>: */
-    {host_rank_label, FIRST_BRACKET, ANYWHERE, false},                      /* [gpu187:1]: */
-    {role_label, FIRST_BRACKET, ANYWHERE, false},                           /* [default0]: */
-    {worker_label, FIRST_PAREN, ANYWHERE, false},                           /* (WorkerDict pid=1) */
-    {wo__prefix_glog_tag, FIRST_BRACKET | FIRST_UPPER, ANYWHERE, true},     /* W0106 15:18:46.6 209443 path:1] */
-    {wo__prefix_kernel_time, FIRST_BRACKET, ANYWHERE, true},                /* [  514.682838] */
-    {wo__prefix_bracketed_time, FIRST_BRACKET, ANYWHERE, true},             /* [2025-01-06 15:18:19,123] */
-    {wo__prefix_dmesg_time, FIRST_BRACKET, ANYWHERE, true},                 /* [Mon Jan  6 15:18:46 2025] */
-    {wo__prefix_iso_time, FIRST_DIGIT, ANYWHERE, true},                     /* 2025-01-06 15:18:19,123 */
-    {wo__prefix_short_time, FIRST_DIGIT, ANYWHERE, true},                   /* 03-19 07:27:53 */
-    {wo__prefix_clock, FIRST_DIGIT, ANYWHERE, true},                        /* 15:18:46 INFO */
-    {wo__prefix_syslog_head, FIRST_UPPER, ANYWHERE, true},                  /* Jan  6 15:18:46 gpu01 */
-    {wo__prefix_fixed, FIRST_LOWER | FIRST_OTHER, ANYWHERE, true},          /* kernel:   >>   stderr F */
-    {nccl_tag, FIRST_NAME, ANYWHERE, false},                                /* gpu01:4711:4720 [3] file.cc:50 */
-    {wo__prefix_leading_level, FIRST_UPPER, ANYWHERE, true},                /* ERROR, 03-19 07:27:53 after it */
-    {wo__prefix_level_word, ~(unsigned)FIRST_PAREN, IN_A_RECORD, true},     /* [INFO] */
-    {wo__prefix_transformers_tag, FIRST_BRACKET, ANYWHERE, true},           /* [INFO|trainer.py:1234] */
-    {wo__prefix_file_tag, FIRST_BRACKET, ANYWHERE, true},                   /* [core.py:560] */
-    {wo__prefix_tensorflow_tag, FIRST_UPPER, IN_A_RECORD, true},            /* I tensorflow/core/op.cc:100] */
-    {wo__prefix_logger_name, FIRST_NAME, IN_A_RECORD, true},                /* - torch.distributed - */
-    {task_label, FIRST_BLANK | FIRST_DIGIT | FIRST_UPPER, AT_START, false}, /* 8: */
-    {mpich_label, FIRST_BRACKET, AT_START, false},                          /* [3] */
-    {host_label, FIRST_LOWER, AT_START, false},                             /* node01: */
-    {container_label, FIRST_LOWER | FIRST_DIGIT, AT_START, false},          /* vllm-1  | */
-    {wo__prefix_pytest_mark, FIRST_UPPER, AT_START, false},                 /* E, with blanks after it */
+static const struct reader readers[READER_COUNT] = {
+#define READER_ROW(name, first, place, is_log_part) [INDEX_##name] = {name, is_log_part},
+    READERS(READER_ROW)
+#undef READER_ROW
 };
 
-static enum first first_of(char c) {
-  if (c == '[') return FIRST_BRACKET;
-  if (c == '(') return FIRST_PAREN;
-  if (c == ' ') return FIRST_BLANK;
-  if (wo_is_digit(c)) return FIRST_DIGIT;
-  if (!wo_is_alpha(c)) return FIRST_OTHER;
-  return wo_lower(c) == c ? FIRST_LOWER : FIRST_UPPER;
-}
+/* Sets of readers, as bits: by the first character, in the order of enum first, and by their place. */
+#define READER_OF(set, own, name) | (uint32_t)(((set) & (own)) != 0) << INDEX_##name
+#define BY_BRACKET(name, first, place, is_log_part) READER_OF(FIRST_BRACKET, first, name)
+#define BY_PAREN(name, first, place, is_log_part) READER_OF(FIRST_PAREN, first, name)
+#define BY_BLANK(name, first, place, is_log_part) READER_OF(FIRST_BLANK, first, name)
+#define BY_DIGIT(name, first, place, is_log_part) READER_OF(FIRST_DIGIT, first, name)
+#define BY_UPPER(name, first, place, is_log_part) READER_OF(FIRST_UPPER, first, name)
+#define BY_LOWER(name, first, place, is_log_part) READER_OF(FIRST_LOWER, first, name)
+#define BY_OTHER(name, first, place, is_log_part) READER_OF(FIRST_OTHER, first, name)
+#define BY_START(name, first, place, is_log_part) READER_OF(1 << AT_START, 1 << (place), name)
+#define BY_RECORD(name, first, place, is_log_part) READER_OF(1 << IN_A_RECORD, 1 << (place), name)
+static const uint32_t by_first[] = {0 READERS(BY_BRACKET), 0 READERS(BY_PAREN), 0 READERS(BY_BLANK), 0 READERS(BY_DIGIT),
+                                    0 READERS(BY_UPPER),   0 READERS(BY_LOWER), 0 READERS(BY_OTHER)};
+static const uint32_t at_start = 0 READERS(BY_START);
+static const uint32_t in_a_record = 0 READERS(BY_RECORD);
 
-/* Whether a reader is worth asking. */
-static bool may_read(const struct reader *reader, enum first first, const struct reading *reading) {
-  if ((reader->first & first) == 0) return false;
-  return reader->place == ANYWHERE || (reader->place == AT_START ? reading->prefix.length == 0 : reading->has_log_part);
+/* The readers that are worth asking of what begins with c. */
+static uint32_t readers_of(char c, const struct reading *reading) {
+  const uint32_t set = c == '['           ? by_first[0]
+                       : c == '('         ? by_first[1]
+                       : c == ' '         ? by_first[2]
+                       : wo_is_digit(c)   ? by_first[3]
+                       : !wo_is_alpha(c)  ? by_first[6]
+                       : wo_lower(c) == c ? by_first[5]
+                                          : by_first[4];
+  return set & ~(reading->prefix.length == 0 ? 0 : at_start) & ~(reading->has_log_part ? 0 : in_a_record);
 }
 
 /* Reads one prefix. False when no reader matches. */
 static bool read_one(struct reading *reading) {
   const struct wo_view rest = wo_view_skip(reading->line, reading->prefix.length);
   assert(rest.len > 0);
-  const enum first first = first_of(rest.ptr[0]);
-  for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
-    if (!may_read(&readers[i], first, reading)) continue;
-    const size_t length = readers[i].read(rest, reading);
+  for (uint32_t set = readers_of(rest.ptr[0], reading); set != 0; set &= set - 1) {
+    const struct reader *const reader = &readers[__builtin_ctz(set)];
+    const size_t length = reader->read(rest, reading);
     assert(length <= rest.len);
     if (length == 0) continue;
     assert(reading->trust == TRUST_NONE || reading->prefix.rank >= 0);
     assert(reading->prefix.source.len == 0 || reading->source_end <= reading->prefix.length + length);
     reading->prefix.length += length;
-    reading->has_log_part = reading->has_log_part || readers[i].is_log_part;
+    reading->has_log_part = reading->has_log_part || reader->is_log_part;
     return true;
   }
   return false;

@@ -135,7 +135,7 @@ size_t wo__prefix_kernel_time(struct wo_view rest, struct reading *reading) {
 /* The month that the three letters at `at` name, or 0. */
 static unsigned month_at(struct wo_view view, size_t at) {
   const struct wo_view name = wo_view_sub(view, at, at + 3);
-  if (name.len < 3) return 0;
+  if (name.len < 3 || !is_any(name.ptr[0], "JFMASOND")) return 0; /* most lines are done here */
   const size_t found = wo_view_find(WO_VIEW("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"), name, 0);
   return found != WO_NOT_FOUND && found % 4 == 0 ? (unsigned)(found / 4 + 1) : 0;
 }
@@ -236,8 +236,9 @@ static const struct level {
 
 /* Length of a level's name at the front of view, or 0; *ret gets the level. */
 static size_t level_name(struct wo_view view, enum wo_severity *ret) {
+  if (view.len == 0 || !is_any(view.ptr[0], "IWEDCFT")) return 0;
   for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
-    if (view.len == 0 || levels[i].name[0] != view.ptr[0]) continue;
+    if (levels[i].name[0] != view.ptr[0]) continue;
     const size_t len = strlen(levels[i].name);
     if (!wo_view_starts(view, levels[i].name) || (view.len > len && wo_is_word(view.ptr[len]))) continue;
     *ret = levels[i].severity;

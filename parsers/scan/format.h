@@ -84,6 +84,8 @@ struct wo_format {
   const void *constants;                /* the reader's own; formats that share their functions differ in them */
   const struct wo_follower *follower;   /* NULL for readers that keep nothing between constructs */
   const struct wo_short_way *short_way; /* NULL for most */
+  bool is_of_line;                      /* `begin` looks at the line only: it may get NULL for the match */
+  bool is_of_own_kind; /* all evidence is of the pattern's kind: none of it is kept once there is too much of that */
   /* Called at the match (its place is in line->full). */
   enum wo_more (*begin)(struct wo_open *open, const struct wo_match *match);
   /* Called with each following line. May be NULL when begin never returns WO_MORE_YES. */
@@ -139,6 +141,9 @@ bool wo_scan_is_at_end(const struct wo_scan *scan);
 
 /* The number of the input that is being read. */
 uint32_t wo_scan_file(const struct wo_scan *scan);
+
+/* Whether so much evidence of the pattern's kind is there that more is only counted. */
+bool wo_open_is_flooded(const struct wo_open *open);
 
 /* Whether more than one construct of its format is open: lines without a label may be of any of them. */
 bool wo_open_is_one_of_several(const struct wo_open *open);

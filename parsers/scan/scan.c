@@ -9,7 +9,6 @@
 #include "parsers/scan/scan.h"
 
 #include <assert.h>
-#include <stdalign.h>
 
 #include "parsers/scan/scan_internal.h"
 #include "parsers/scan/wrap.h"
@@ -29,22 +28,6 @@ const struct wo_format *wo_format_find(const struct wo_formats *formats, struct 
     if (wo_view_is(name, formats->items[i]->name)) return formats->items[i];
   }
   return NULL;
-}
-
-/* First line end in buf[from, to), or `to`. Two memchr calls beat a byte loop on ordinary lines; in blocks, as a progress bar may
- * go on for megabytes without a line feed. */
-static size_t find_line_end(const char *buf, size_t from, size_t to) {
-  enum { BLOCK = 1024 };
-  while (from < to) {
-    const size_t stop = to - from < BLOCK ? to : from + BLOCK;
-    const char *feed = memchr(buf + from, '\n', stop - from);
-    const size_t end = feed ? (size_t)(feed - buf) : stop;
-    const char *back = memchr(buf + from, '\r', end - from);
-    if (back) return (size_t)(back - buf);
-    if (feed) return end;
-    from = stop;
-  }
-  return to;
 }
 
 /* Counting by bytes in blocks of 255 keeps the sums in a byte each, which compilers turn into vector code. */
@@ -68,7 +51,7 @@ static void count_long_lines(struct wo_scan *scan, size_t to) {
   const uint64_t base = scan->buf_offset;
   while (at < to) {
     if (scan->is_in_long_line) {
-      const size_t end = find_line_end(scan->buf, at, to);
+      const size_t end = wo__scan_line_end(scan->buf, at, to);
       if (end == to) return;
       scan->is_in_long_line = false;
       scan->open_start = base + end + 1;
@@ -97,11 +80,25 @@ static void advance(struct wo_scan *scan, size_t to) {
   scan->pos = to;
 }
 
+/* As advance, past the line that was read at pos, which ends at `end`: most are short, and of an input without seams. */
+static void advance_line(struct wo_scan *scan, size_t end) {
+  const size_t to = end < scan->buf_len ? end + 1 : end;
+  const bool is_plain = !scan->is_in_long_line && scan->unwrap.seams.count == 0 && to > end &&
+                        scan->buf_offset + to <= scan->open_start + WO_LIMIT_LINE_BYTES;
+  if (!is_plain) {
+    advance(scan, to);
+    return;
+  }
+  scan->open_start = scan->buf_offset + to;
+  scan->line_number += scan->buf[end] == '\n';
+  scan->pos = to;
+}
+
 /* Reads the line or piece at pos, which is complete. Leaves pos at the next one. */
 static void read_line_at_pos(struct wo_scan *scan) {
   const size_t start = scan->pos;
   const size_t reach = scan->buf_len - start < WO_LIMIT_LINE_BYTES ? scan->buf_len : start + WO_LIMIT_LINE_BYTES;
-  const size_t end = find_line_end(scan->buf, start, reach);
+  const size_t end = wo__scan_line_end(scan->buf, start, reach);
   const bool is_piece = end == reach && reach - start == WO_LIMIT_LINE_BYTES && !(scan->is_at_end && reach == scan->buf_len);
   /* There is no line between CR and LF. */
   const bool is_crlf = end == start && end < scan->buf_len && scan->buf[end] == '\n' && start > 0 && scan->buf[start - 1] == '\r';
@@ -109,7 +106,7 @@ static void read_line_at_pos(struct wo_scan *scan) {
   if (is_piece) {
     advance(scan, start + WO_SCAN_PIECE_STRIDE);
   } else {
-    advance(scan, end < scan->buf_len ? end + 1 : end);
+    advance_line(scan, end);
   }
 }
 
@@ -167,7 +164,7 @@ static bool take_next(struct wo_scan *scan, const struct wo_short_way *way, stru
 static void take_line(struct wo_scan *scan, const struct wo_short_way *way, size_t start, size_t pattern, struct taken *taken) {
   advance(scan, start);
   const size_t reach = scan->buf_len - start < WO_LIMIT_LINE_BYTES ? scan->buf_len : start + WO_LIMIT_LINE_BYTES;
-  const size_t end = find_line_end(scan->buf, start, reach);
+  const size_t end = wo__scan_line_end(scan->buf, start, reach);
   const struct wo_view line = {scan->buf + start, end - start};
   way->take(scan, wo_pattern_at(scan->set, pattern), line, scan->line_number, wo__scan_offset(scan, scan->buf_offset + start));
   *taken = end < reach ? (struct taken){way, start, end} : (struct taken){NULL, 0, 0};
@@ -178,10 +175,9 @@ static void take_line(struct wo_scan *scan, const struct wo_short_way *way, size
 static bool find_next_line(struct wo_scan *scan, const struct ready *ready) {
   if (scan->options.no_prefilter) return scan->pos < ready->end;
   const struct wo_view text = {scan->buf, ready->end};
-  struct wo_prefilter_cursor cursor = {.from = scan->pos, .at = scan->pos};
   struct wo_prefilter_hit hit;
   struct taken taken = {NULL, 0, 0};
-  while (wo_prefilter_walk(scan->prefilter, text, &cursor, &hit)) {
+  while (wo__scan_next_hit(scan, scan->pos, &hit)) {
     const struct wo_short_way *const way =
         scan->ways[hit.owner] == WO_SCAN_WAY_SHORT ? scan->readers[hit.owner]->short_way : NULL;
     if (!way && wo__scan_is_flooded(scan, hit.owner)) continue;
@@ -194,6 +190,7 @@ static bool find_next_line(struct wo_scan *scan, const struct ready *ready) {
     if (start >= ready->next) return false;
     if (!way) {
       advance(scan, start);
+      scan->lookout.passed = SIZE_MAX; /* other literals may stand before this one */
       return true;
     }
     take_line(scan, way, start, hit.owner, &taken);
@@ -208,16 +205,42 @@ static void look_for_label(struct wo_scan *scan) {
   wo__scan_learn_label(scan, (struct wo_view){scan->buf, len});
 }
 
-/* Looks at everything that is complete. While a construct is open, and at the start of the input, every line is
- * read; otherwise only lines with a literal. */
+/* While an opening may follow, passes over the lines that have no literal and are no lines of it. False if there are none.
+ * Without a prefilter all are read. */
+static bool pass_unopened(struct wo_scan *scan, const struct ready *ready) {
+  if (scan->options.no_prefilter || scan->opening.watched == 0 || scan->label.offered_len > 0) return false;
+  size_t hit = wo__lookout_peek(scan, scan->prefilter, &scan->lookout, scan->pos);
+  while (hit != SIZE_MAX && wo__scan_is_flooded(scan, scan->lookout.hit.owner)) {
+    scan->lookout.has_hit = false;
+    hit = wo__lookout_peek(scan, scan->prefilter, &scan->lookout, scan->pos);
+  }
+  const size_t start = hit < ready->next ? find_piece_start(scan, hit) : ready->next;
+  const size_t end = start < ready->next ? start : ready->next;
+  const size_t to = end > scan->pos ? wo__scan_pass_unopened(scan, end) : scan->pos;
+  const bool is_passed = to > scan->pos;
+  advance(scan, to);
+  return is_passed;
+}
+
+/* Reads the next line that is to be read, or passes over some that are not. While a construct is open, and at the start of the
+ * input, every line is read; otherwise only lines with a literal. False if there is none any more. */
+static bool go_on(struct wo_scan *scan, const struct ready *ready) {
+  const bool is_read = scan->open_count > 0 || wo__scan_is_head(scan->line_number, scan->buf_offset + scan->pos);
+  if (!is_read && wo__scan_is_opening(scan)) {
+    if (pass_unopened(scan, ready)) return true;
+  } else if (!is_read && !find_next_line(scan, ready)) {
+    return false;
+  }
+  read_line_at_pos(scan);
+  return true;
+}
+
+/* Looks at everything that is complete. */
 static void process(struct wo_scan *scan) {
   const struct ready ready = find_ready(scan);
-  while (scan->pos < ready.next) {
-    const bool is_head = wo__scan_is_head(scan->line_number, scan->buf_offset + scan->pos);
-    const bool is_searched = scan->open_count == 0 && !is_head && !wo__scan_is_opening(scan);
-    if (is_searched && !find_next_line(scan, &ready)) break;
-    read_line_at_pos(scan);
-  }
+  scan->lookout.end = scan->opening_out.end = ready.end;
+  scan->lookout.passed = scan->opening_out.passed = SIZE_MAX;
+  while (scan->pos < ready.next && go_on(scan, &ready)) continue;
   if (scan->pos < ready.next) advance(scan, ready.next);
 }
 
@@ -236,62 +259,6 @@ static void compact(struct wo_scan *scan) {
   wo__scan_drop_seams(scan);
 }
 
-/* Collects the patterns of a place, behind those that were collected before: those for words of a stage, or the others. */
-static struct wo_places collect_places(struct wo_scan *scan, enum wo_where where, bool is_stage, size_t *used) {
-  struct wo_places places = {.items = scan->by_place + *used};
-  for (size_t i = 0; i < wo_pattern_count(scan->set); i++) {
-    const struct wo_pattern *const pattern = wo_pattern_at(scan->set, i);
-    if (pattern->where == where && (pattern->kind == WO_KIND_STAGE) == is_stage) scan->by_place[*used + places.count++] = i;
-  }
-  *used += places.count;
-  return places;
-}
-
-/* The reader of each pattern, and how its lines are treated. Most patterns have none, or the reader of the one before, named by
- * the same text. False without memory. */
-static bool find_readers(struct wo_scan *scan, const struct wo_formats *formats) {
-  const size_t total = wo_pattern_count(scan->set);
-  struct wo_view name = {0};
-  const struct wo_format *reader = NULL;
-  scan->ways = calloc(total + 1, sizeof *scan->ways);
-  scan->readers = calloc(total + 1, sizeof *scan->readers);
-  if (!scan->ways || !scan->readers) return false;
-  for (size_t i = 0; i < total; i++) {
-    const struct wo_pattern *const pattern = wo_pattern_at(scan->set, i);
-    if (pattern->reader.len == 0) {
-      if (pattern->kind == WO_KIND_MEMORY_USE || pattern->kind == WO_KIND_RUN_START) scan->ways[i] = WO_SCAN_WAY_FLOOD;
-      if (pattern->kind == WO_KIND_FRAMEWORK) scan->ways[i] = WO_SCAN_WAY_FIRST;
-      continue;
-    }
-    if (pattern->reader.ptr != name.ptr || pattern->reader.len != name.len) reader = wo_format_find(formats, pattern->reader);
-    name = pattern->reader;
-    scan->readers[i] = reader;
-    if (reader && reader->short_way) scan->ways[i] = WO_SCAN_WAY_SHORT;
-  }
-  return true;
-}
-
-/* Bytes of the largest state, rounded up so that states can lie one after the other. */
-static size_t largest_state(const struct wo_formats *formats) {
-  size_t most = wo__format_aftermath.state_bytes;
-  for (size_t i = 0; i < formats->count; i++) {
-    if (formats->items[i]->state_bytes > most) most = formats->items[i]->state_bytes;
-  }
-  return (most + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
-}
-
-/* The followers of the formats, each once. */
-static void find_followers(struct wo_scan *scan, const struct wo_formats *formats) {
-  for (size_t i = 0; i < formats->count; i++) {
-    const struct wo_follower *const follower = formats->items[i]->follower;
-    bool is_known = follower == NULL;
-    for (size_t j = 0; j < scan->followed_count; j++) is_known = is_known || scan->followed[j].follower == follower;
-    if (is_known) continue;
-    assert(scan->followed_count < WO_SCAN_FOLLOWERS_MAX);
-    scan->followed[scan->followed_count++].follower = follower;
-  }
-}
-
 void *wo_scan_follow(struct wo_scan *scan, const struct wo_follower *follower) {
   for (size_t i = 0; i < scan->followed_count; i++) {
     struct wo_followed *const followed = &scan->followed[i];
@@ -308,56 +275,6 @@ static void emit_followed(struct wo_scan *scan) {
   for (size_t i = 0; i < scan->followed_count; i++) {
     if (scan->followed[i].state) scan->followed[i].follower->emit(scan, scan->followed[i].state);
   }
-}
-
-static void free_followed(struct wo_scan *scan) {
-  for (size_t i = 0; i < scan->followed_count; i++) {
-    const struct wo_followed *const followed = &scan->followed[i];
-    if (followed->state && followed->follower->done) followed->follower->done(followed->state);
-    free(followed->state);
-  }
-}
-
-enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *formats, struct wo_event_store *store,
-                           struct wo_scan_options options, struct wo_scan **ret_scan) {
-  assert(set && formats && store && ret_scan);
-  struct wo_scan *scan = calloc(1, sizeof *scan);
-  if (!scan) return WO_E_NOMEM;
-  scan->set = set;
-  scan->prefilter = wo_pattern_set_prefilter(set);
-  scan->limit_hits = wo_pattern_limit_hits(set);
-  scan->store = store;
-  scan->options = options;
-  scan->line_number = options.first_line > 0 ? options.first_line : 1;
-  scan->buf_cap = WO_LIMIT_LOOKBACK_BYTES + 2 * WO_LIMIT_LINE_BYTES + WO_LIMIT_READ_BYTES + WO_LIMIT_WRAP_LAST_BYTES;
-  scan->unwrap.wrap = calloc(1, sizeof *scan->unwrap.wrap);
-  scan->buf = malloc(scan->buf_cap);
-  scan->clean = malloc(WO_LIMIT_LINE_BYTES);
-  scan->state_bytes = largest_state(formats);
-  scan->states = malloc(WO_LIMIT_OPEN_READERS * scan->state_bytes);
-  scan->messages = malloc((size_t)WO_LIMIT_OPEN_READERS * WO_LIMIT_MESSAGE_BYTES);
-  scan->owner_words = wo_pattern_count(set) / 64 + 1;
-  scan->owners = calloc(scan->owner_words, sizeof *scan->owners);
-  scan->by_place = calloc(wo_pattern_count(set) + 1, sizeof *scan->by_place);
-  find_followers(scan, formats);
-  const bool is_whole = scan->buf && scan->unwrap.wrap && scan->clean && scan->messages && scan->states && scan->owners &&
-                        scan->by_place && find_readers(scan, formats);
-  if (!is_whole) {
-    wo_scan_free(scan);
-    return WO_E_NOMEM;
-  }
-  size_t used = 0;
-  scan->before = collect_places(scan, WO_WHERE_BEFORE, false, &used);
-  scan->stages = collect_places(scan, WO_WHERE_BEFORE, true, &used);
-  scan->tail = collect_places(scan, WO_WHERE_TAIL, false, &used);
-  scan->net = wo_literal_net_new(set, scan->by_place, used);
-  scan->head = collect_places(scan, WO_WHERE_HEAD, false, &used);
-  if (!scan->net) {
-    wo_scan_free(scan);
-    return WO_E_NOMEM;
-  }
-  *ret_scan = scan;
-  return WO_OK;
 }
 
 enum wo_status wo_scan_feed(struct wo_scan *scan, const char *bytes, size_t len) {
@@ -397,22 +314,4 @@ enum wo_status wo_scan_end(struct wo_scan *scan, struct wo_scan_summary *ret_sum
   ret_summary->joined_width = scan->unwrap.width;
   ret_summary->has_nul = scan->has_nul;
   return scan->store->is_out_of_memory ? WO_E_NOMEM : WO_OK;
-}
-
-struct wo_scan *wo_scan_free(struct wo_scan *scan) {
-  if (!scan) return NULL;
-  free(scan->buf);
-  free(scan->unwrap.wrap);
-  WO_VEC_DONE(&scan->unwrap.seams);
-  free(scan->clean);
-  free(scan->messages);
-  free(scan->states);
-  free(scan->owners);
-  free(scan->by_place);
-  wo_literal_net_free(scan->net);
-  free(scan->ways);
-  free(scan->readers);
-  free_followed(scan);
-  free(scan);
-  return NULL;
 }

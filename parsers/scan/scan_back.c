@@ -45,6 +45,22 @@ size_t wo__scan_line_start(const char *buf, size_t floor, size_t end) {
   return end;
 }
 
+/* First line end in buf[from, to), or `to`. Two memchr calls beat a byte loop on ordinary lines; in blocks, as a progress bar may
+ * go on for megabytes without a line feed. */
+size_t wo__scan_line_end(const char *buf, size_t from, size_t to) {
+  enum { BLOCK = 1024 };
+  while (from < to) {
+    const size_t stop = to - from < BLOCK ? to : from + BLOCK;
+    const char *feed = memchr(buf + from, '\n', stop - from);
+    const size_t end = feed ? (size_t)(feed - buf) : stop;
+    const char *back = memchr(buf + from, '\r', end - from);
+    if (back) return (size_t)(back - buf);
+    if (feed) return end;
+    from = stop;
+  }
+  return to;
+}
+
 bool wo__scan_previous_line(struct wo_backwards *walk, struct wo_view *ret_raw, uint64_t *ret_offset) {
   const char *buf = walk->scan->buf;
   while (walk->end > walk->floor) {

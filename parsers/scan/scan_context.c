@@ -239,6 +239,7 @@ bool wo_scan_is_setting_change(struct wo_scan *scan, struct wo_view path, struct
     return false;
   }
   if (is_new) {
+    if (seen->changes == 0) scan->setting_count++;
     seen->changes++;
     seen->value = value_hash;
   }

@@ -1,6 +1,7 @@
-/* The scanner's inside, shared by scan.c (buffer, lines), scan_line.c (what happens to a line), scan_back.c (walks backwards),
- * scan_open.c (services), scan_opening.c (starts of runs), scan_context.c, scan_life.c and scan_shape.c (lines around a
- * failure), and scan_tail.c (the last lines). Nobody else includes this. */
+/* The scanner's inside, shared by scan_new.c (its making), scan.c (buffer, lines), scan_line.c (what happens to a line),
+ * scan_lookout.c (literals), scan_back.c (walks backwards), scan_open.c (services), scan_opening.c (starts of runs),
+ * scan_context.c, scan_life.c and scan_shape.c (lines around a failure), and scan_tail.c (the last lines). Nobody else includes
+ * this. */
 #ifndef WO_SCAN_INTERNAL_H
 #define WO_SCAN_INTERNAL_H
 
@@ -87,12 +88,21 @@ struct wo_followed {
 /* Lines at the start of an input by which another start is recognised. */
 #define WO_SCAN_OPENING_LINES 32
 
+/* Bytes of a line of the opening that must stand in a line for it to be that line again. */
+#define WO_SCAN_SIGN_BYTES 32
+
 struct wo_opening {
   struct {
     uint64_t hash;
     bool is_repeated; /* it stands twice in the opening */
   } lines[WO_SCAN_OPENING_LINES];
   size_t count;
+  struct {
+    char text[WO_SCAN_SIGN_BYTES];
+    size_t len;                   /* 0: it has none */
+  } signs[WO_SCAN_OPENING_LINES]; /* bytes of each line by which it is looked for */
+  struct wo_prefilter *filter;    /* over the signs; NULL: not made yet, or not possible */
+  bool has_no_filter;
   size_t again;     /* lines from the first on that were just read again */
   bool is_over;     /* a run has ended, or begun again: nothing is learnt any more */
   uint32_t watched; /* lines that are still looked at, since the last end */
@@ -109,6 +119,16 @@ struct wo_label {
   size_t len;         /* of its form; 0 for none */
   size_t offered_len; /* of one that the next line must confirm */
   char form[64], offered[64];
+};
+
+/* The walk over the literals of the lines that are read one after the other: each byte is looked at once. */
+struct wo_lookout {
+  size_t end;    /* of the text in buf */
+  size_t passed; /* what starts before this place in buf was given out; SIZE_MAX: the walk is to begin anew */
+  struct wo_prefilter_cursor cursor;
+  bool has_hit; /* `hit` is at `passed` or behind it */
+  bool is_over; /* nothing was found behind `passed` */
+  struct wo_prefilter_hit hit;
 };
 
 /* Bytes and line ends that were taken out of a text. */
@@ -161,8 +181,11 @@ struct wo_scan {
   char *clean;      /* cleaned text of the line being read, WO_LIMIT_LINE_BYTES */
   uint64_t *owners; /* pattern bits of the line being read */
   size_t owner_words;
-  bool is_about_memory; /* a pattern, or a message that goes on, found something about memory in the line being read */
-  size_t *by_place;     /* indices of patterns, those of one place after those of another */
+  bool has_owners; /* some may be set */
+  struct wo_lookout lookout;
+  struct wo_lookout opening_out; /* for the lines of the opening */
+  bool is_about_memory;          /* a pattern, or a message that goes on, found something about memory in the line being read */
+  size_t *by_place;              /* indices of patterns, those of one place after those of another */
   struct wo_places before, stages, tail, head;
   struct wo_literal_net *net; /* of the patterns of the first three */
 
@@ -178,12 +201,14 @@ struct wo_scan {
   size_t context_count;                                  /* memory failures whose surroundings were looked at */
   struct wo_walk_memo walk_memo;                         /* of the last of them */
   struct wo_seen_setting settings[WO_SCAN_SETTINGS_MAX]; /* hash table by key */
+  size_t setting_count;                                  /* keys in it */
   uint64_t walked_bytes;                                 /* by walks that are not bounded otherwise, so far */
   uint64_t looked_back_bytes;                            /* by wo_scan_each_line_before, so far */
   struct wo_followed followed[WO_SCAN_FOLLOWERS_MAX];    /* in the order of the formats */
   size_t followed_count;
   const struct wo_format **readers; /* of each pattern; NULL for those that name none, or none that is known */
   unsigned char *ways;              /* enum wo_scan_way of each pattern */
+  unsigned char *first_ways;        /* at the start of an input */
   size_t line_start;                /* in buf: the line being read, for lines before it */
   struct wo_stamp_memo stamp_memo;
   struct wo_opening opening;
@@ -224,6 +249,23 @@ static inline uint64_t wo__scan_offset(const struct wo_scan *scan, uint64_t at) 
 
 /* Looks at one line or piece of the line that pos is in: buf[start, end). `is_piece`: more of the line follows. */
 void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece);
+
+/* The next literal in the text of the lookout that starts at `from` or behind it; false if there is none. */
+bool wo__scan_next_hit(struct wo_scan *scan, size_t from, struct wo_prefilter_hit *ret_hit);
+
+/* As that, for any filter and its lookout. */
+bool wo__lookout_next(const struct wo_scan *scan, const struct wo_prefilter *filter, struct wo_lookout *out, size_t from,
+                      struct wo_prefilter_hit *ret_hit);
+
+/* Where the next literal is that is given out at `from` or behind it, or SIZE_MAX; it stays the next one. */
+size_t wo__lookout_peek(const struct wo_scan *scan, const struct wo_prefilter *filter, struct wo_lookout *out, size_t from);
+
+/* First line end in buf[from, to), or `to`. */
+size_t wo__scan_line_end(const char *buf, size_t from, size_t to);
+
+/* Marks in scan->owners the patterns that have a literal in the line or piece that is read, `raw`, which is at `start` in buf;
+ * `is_piece`: more of the line follows. False if there is none. */
+bool wo__scan_mark_owners(struct wo_scan *scan, struct wo_view raw, size_t start, bool is_piece);
 
 /* Whether lines of the pattern are not looked at any more: none of its kind is kept. */
 bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern);
@@ -295,6 +337,11 @@ struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *form
 
 /* Whether each line is to be read, because it may belong to an opening. */
 bool wo__scan_is_opening(const struct wo_scan *scan);
+
+/* Only while lines are watched for an opening, and none is to be read for other reasons before `end` in buf, where one begins.
+ * Returns the start of the first of them that may be a line of the opening, or else `end`; the lines before it count as watched.
+ */
+size_t wo__scan_pass_unopened(struct wo_scan *scan, size_t end);
 
 /* Only while wo__scan_is_opening. Learns the line, if it is one of the first; looks for it in what was learnt, if a run has ended
  * not long before. Two lines of the opening in their order make an event (run_start). */

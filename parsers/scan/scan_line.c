@@ -84,11 +84,13 @@ static bool is_part_of_message(const struct wo_scan *scan, const struct takers *
   return false;
 }
 
-/* Readers of a single line are finished at once, so that all take the same way. */
+/* Readers of a single line are finished at once, so that all take the same way. Without room for what it finds a reader has no
+ * use for the time of its first line. */
 static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                          const struct wo_format *format, const struct wo_match *match) {
   struct wo_open *open = wo__scan_open(scan, format, pattern, line);
-  open->first.prefix.stamp = wo__scan_stamp_of(scan, line, pattern->kind);
+  if (!format->is_of_own_kind || !wo_event_is_flooded(scan->store, pattern->kind))
+    open->first.prefix.stamp = wo__scan_stamp_of(scan, line, pattern->kind);
   const enum wo_more more = format->begin(open, match);
   assert(more != WO_MORE_YES || open->format->feed);
   if (more == WO_MORE_YES && open->format->feed) return;
@@ -99,7 +101,7 @@ static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const
  * goes on by itself. */
 static bool on_match(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
   const struct match_context *c = context;
-  if (wo_match_start(match) >= c->line->own_end) return false;
+  if (match && wo_match_start(match) >= c->line->own_end) return false;
   if (is_about_memory(pattern->kind)) c->scan->is_about_memory = true;
   if (pattern->reader.len > 0) {
     if (c->format) begin_reader(c->scan, c->line, pattern, c->format, match);
@@ -119,6 +121,10 @@ static void match_pattern(struct wo_scan *scan, const struct wo_line *line, cons
   struct match_context context = {.scan = scan, .line = line, .format = scan->readers[index]};
   if (context.format && is_taken(takers, context.format)) return;
   const struct wo_pattern *const pattern = wo_pattern_at(scan->set, index);
+  if (context.format && context.format->is_of_line && line->own_end == SIZE_MAX && wo_pattern_is_literal(pattern)) {
+    on_match(&context, pattern, NULL); /* where the literal is does not matter */
+    return;
+  }
   const size_t matches = wo_pattern_match(scan->set, index, line->full, on_match, &context);
   if (matches == WO_LIMIT_MATCHES_PER_LINE) wo_scan_note_cap(scan, WO_CAP_MATCHES, 1);
   if (matches > 0 && scan->ways[index] == WO_SCAN_WAY_FIRST) scan->ways[index] = WO_SCAN_WAY_OVER;
@@ -144,16 +150,11 @@ static bool match_owners(struct wo_scan *scan, const struct wo_line *line, const
 
 /* Files of numbers have no word to look for: their first lines are checked for their form.
  *
- * The prefilter marks, in one pass over the raw line, the patterns whose literals are in it; expressions run for those only. In
- * a log of which most lines match nothing this is where the time goes. */
-static void match_patterns(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
+ * The prefilter marks the patterns whose literals are in the raw line; expressions run for those only. */
+static void match_patterns(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers, bool is_piece) {
   const size_t head_count = wo__scan_is_head(line->number, line->offset) ? scan->head.count : 0;
   for (size_t i = 0; i < head_count; i++) match_pattern(scan, line, takers, scan->head.items[i]);
-  memset(scan->owners, 0, scan->owner_words * sizeof *scan->owners);
-  const size_t found = scan->options.no_prefilter
-                           ? wo_prefilter_mark_slow(scan->prefilter, line->raw, scan->owners, scan->owner_words)
-                           : wo_prefilter_mark(scan->prefilter, line->raw, scan->owners, scan->owner_words);
-  if (found == 0) return;
+  if (!wo__scan_mark_owners(scan, line->raw, (size_t)(line->raw.ptr - scan->buf), is_piece)) return;
   if (match_owners(scan, line, takers, false)) match_owners(scan, line, takers, true);
 }
 
@@ -163,12 +164,52 @@ static size_t find_own_end(struct wo_scan *scan, struct wo_view raw) {
   return wo_clean_line(wo_view_sub(raw, 0, WO_SCAN_PIECE_STRIDE), scan->clean, WO_LIMIT_LINE_BYTES).len;
 }
 
+/* Hands the line to the short ways of the patterns whose literals are in it, if it has no others. */
+static bool take_short(struct wo_scan *scan, struct wo_view raw, uint64_t offset) {
+  for (size_t word = 0; word < scan->owner_words; word++) {
+    for (uint64_t bits = scan->owners[word]; bits != 0; bits &= bits - 1) {
+      const size_t index = word * 64 + (size_t)__builtin_ctzll(bits);
+      if (scan->ways[index] != WO_SCAN_WAY_SHORT && !wo__scan_is_flooded(scan, index)) return false;
+    }
+  }
+  for (size_t word = 0; word < scan->owner_words; word++) {
+    for (uint64_t bits = scan->owners[word]; bits != 0; bits &= bits - 1) {
+      const size_t index = word * 64 + (size_t)__builtin_ctzll(bits);
+      if (scan->ways[index] != WO_SCAN_WAY_SHORT) continue;
+      scan->readers[index]->short_way->take(scan, wo_pattern_at(scan->set, index), raw, scan->line_number,
+                                            wo__scan_offset(scan, offset));
+    }
+  }
+  return true;
+}
+
+/* A line that is looked at although nothing is open, because it may belong to an opening: most of these hold no literal, or one
+ * of a short way. Otherwise false. */
+static bool take_quietly(struct wo_scan *scan, struct wo_view raw, size_t start) {
+  struct wo_view text = raw;
+  const struct wo_view label = wo__scan_cut_label(scan, &text);
+  const uint64_t offset = scan->buf_offset + start;
+  wo__scan_mark_owners(scan, text, start + label.len, false);
+  if (scan->has_owners && !take_short(scan, text, offset + label.len)) {
+    scan->lookout.passed = SIZE_MAX;
+    return false;
+  }
+  if (wo__scan_is_opening(scan)) {
+    struct wo_line line;
+    wo_scan_make_line(scan, raw, scan->line_number, offset, &line);
+    wo__scan_opening(scan, &line);
+  }
+  return true;
+}
+
 void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece) {
   const struct wo_view raw = {scan->buf + start, end - start};
   if (!scan->has_nul && raw.len > 0 && memchr(raw.ptr, '\0', raw.len)) scan->has_nul = true;
   struct wo_line line;
   if (scan->label.offered_len > 0) wo__scan_confirm_label(scan, raw);
   scan->line_start = start;
+  const bool is_quiet = scan->open_count == 0 && !is_piece && !wo__scan_is_head(scan->line_number, scan->buf_offset + start);
+  if (is_quiet && take_quietly(scan, raw, start)) return;
   const size_t own_end = is_piece ? find_own_end(scan, raw) : SIZE_MAX;
   wo_scan_make_line(scan, raw, scan->line_number, scan->buf_offset + start, &line);
   line.own_end = own_end;
@@ -176,7 +217,7 @@ void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece
   struct takers takers = {.count = 0};
   scan->is_about_memory = false;
   if (scan->open_count > 0) feed_open(scan, &line, &takers);
-  match_patterns(scan, &line, &takers);
+  match_patterns(scan, &line, &takers, is_piece);
   if (wo__scan_is_opening(scan) && !is_part_of_message(scan, &takers)) wo__scan_opening(scan, &line);
   wo__scan_contexts(scan, &line);
 }

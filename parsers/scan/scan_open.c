@@ -225,6 +225,10 @@ uint32_t wo_scan_file(const struct wo_scan *scan) {
   return scan->options.file;
 }
 
+bool wo_open_is_flooded(const struct wo_open *open) {
+  return open->pattern && wo_event_is_flooded(open->store, open->pattern->kind);
+}
+
 bool wo_open_is_one_of_several(const struct wo_open *open) {
   size_t count = 0;
   for (size_t i = 0; i < open->scan->open_count; i++) count += open->scan->open[i].format == open->format;

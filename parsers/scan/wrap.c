@@ -128,9 +128,10 @@ static bool is_complete(struct wo_view line) {
 
 /* How many literals start in the first `before` bytes of a text. */
 static size_t count_literals(const struct wo_prefilter *prefilter, struct wo_view text, size_t before) {
-  struct wo_prefilter_cursor cursor = {.from = 0};
+  struct wo_prefilter_cursor cursor;
   struct wo_prefilter_hit hit;
   size_t count = 0;
+  wo_prefilter_begin(&cursor, 0);
   while (wo_prefilter_walk(prefilter, text, &cursor, &hit)) count += hit.start < before;
   return count;
 }

@@ -276,7 +276,8 @@ static enum wo_more begin_steps(struct wo_open *open, const struct wo_match *mat
   return WO_MORE_NO;
 }
 
-const struct wo_format wo__format_steps = {.name = "steps", .follower = &follower, .short_way = &short_way, .begin = begin_steps};
+const struct wo_format wo__format_steps = {
+    .name = "steps", .follower = &follower, .short_way = &short_way, .is_of_line = true, .begin = begin_steps};
 
 struct table {
   int strange; /* lines after the names */

@@ -25,7 +25,7 @@ static void begin(struct wo_steps_series *series, const struct wo_steps_reading 
   series->x = 0;
   series->warm_low = series->warm_high = WO_STEPS_UNKNOWN;
   series->jump = series->fall = no_change;
-  series->trend = (struct wo_trend){.count = 0};
+  wo_trend_begin(&series->trend);
 }
 
 /* The meaning of a step that is not after the last one. */

@@ -242,7 +242,9 @@ static void write_slots(FILE *out, const struct wo_prefilter_tables *tables) {
   fprintf(out, "static const struct wo_prefilter_slot slots[%zu] = {\n", tables->slot_count);
   for (size_t i = 0; i < tables->slot_count; i++) {
     const struct wo_prefilter_slot slot = tables->slots[i];
-    if (slot.head > 0) fprintf(out, "    [%zu] = {%" PRIu32 ", %" PRIu32 "},\n", i, slot.window, slot.head);
+    if (slot.head == 0) continue;
+    fprintf(out, "    [%zu] = {%" PRIu32 ", %" PRIu32 ", UINT64_C(%" PRIu64 "), UINT64_C(%" PRIu64 ")},\n", i, slot.window,
+            slot.head, slot.before, slot.after);
   }
   fprintf(out, "};\n");
 }
@@ -261,8 +263,8 @@ static void write_tables_of(FILE *out, const struct wo_prefilter_tables *tables)
   write_bitmap(out, tables);
   fprintf(out, "\nconst struct wo_prefilter_tables wo_embedded_prefilter = {\n    .made_of = UINT64_C(%" PRIu64 "),\n",
           tables->made_of);
-  fprintf(out, "    .bitmap = bitmap,\n    .places = places,\n    .slots = slots,\n    .bitmap_words = %zu,\n",
-          tables->bitmap_words);
+  fprintf(out, "    .bitmap = bitmap,\n    .places = places,\n    .slots = slots,\n");
+  fprintf(out, "    .bitmap_words = %zu,\n", tables->bitmap_words);
   fprintf(out, "    .place_count = %zu,\n    .slot_count = %zu,\n};\n", tables->place_count, tables->slot_count);
 }
 

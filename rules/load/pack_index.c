@@ -1,4 +1,4 @@
-/* The hash table behind a pack's names: FNV-1a, linear probing, at most half full.
+/* The hash table behind a pack's names: linear probing, at most half full.
  *
  * Why a table of our own: a pack has several hundred names, each condition looks up some of them, and loading is part of every
  * run. Authors of rules are no attackers, so the hash needs no secret. */
@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The hash is kept: it rules out nearly every other name before bytes are compared. */
 struct slot {
@@ -21,12 +22,24 @@ struct wo_pack_index {
   size_t used;
 };
 
-/* FNV-1a over the bytes of the name, with the constants of Fowler, Noll and Vo for 32 bits. The
- * sort takes part, so that a cause and a fix may share an id. */
+static uint64_t mix(uint64_t hash, const char *eight) {
+  uint64_t word = 0;
+  memcpy(&word, eight, sizeof word);
+  hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+  return hash ^ hash >> 32;
+}
+
+/* Eight bytes at a time, the last of them overlapping: conditions look up a thousand names for each job. The sort takes part, so
+ * that a cause and a fix may share an id. */
 static uint32_t hash_of(enum wo_sort sort, struct wo_view name) {
-  uint32_t hash = UINT32_C(2166136261) ^ (uint32_t)sort;
-  for (size_t i = 0; i < name.len; i++) hash = (hash ^ (unsigned char)name.ptr[i]) * UINT32_C(16777619);
-  return hash;
+  enum { STEP = sizeof(uint64_t) };
+  uint64_t hash = (uint64_t)sort << 32 ^ name.len;
+  if (name.len < STEP) {
+    for (size_t i = 0; i < name.len; i++) hash = (hash ^ (unsigned char)name.ptr[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(hash ^ hash >> 32);
+  }
+  for (size_t at = 0; at + STEP < name.len; at += STEP) hash = mix(hash, name.ptr + at);
+  return (uint32_t)mix(hash, name.ptr + name.len - STEP);
 }
 
 /* Slots come zeroed from the arena, which makes them empty. Doubling while half the size is not more than the entries always

@@ -10,7 +10,8 @@
 
 /* The start of the occurrence that a walk from `from` finds first, or WO_NOT_FOUND. */
 static inline size_t first_hit(const struct wo_prefilter *filter, struct wo_view text, size_t from) {
-  struct wo_prefilter_cursor cursor = {.from = from, .at = from};
+  struct wo_prefilter_cursor cursor;
+  wo_prefilter_begin(&cursor, from);
   struct wo_prefilter_hit hit;
   return wo_prefilter_walk(filter, text, &cursor, &hit) ? hit.start : WO_NOT_FOUND;
 }

@@ -77,6 +77,20 @@ static void test_rules_list(void **state) {
   check(RUN(NULL, "rules"), 0, "fragmentation", NULL);
 }
 
+/* Each is one line, and one that other programs can take: groups without names, no look around. */
+static void test_rules_patterns(void **state) {
+  (void)state;
+  struct wo_process_result result = RUN(NULL, "rules", "list", "--format", "patterns");
+  expect(&result, 0, "\nCUBLAS_STATUS_ALLOC_FAILED\n", NULL);
+  const struct wo_view out = wo_view_of(result.out);
+  assert_true(wo_process_count_lines(result.out) > 500);
+  assert_false(wo_view_has(out, "(?<") || wo_view_has(out, "(?=") || wo_view_has(out, "(?!") || wo_view_has(out, "\n\n"));
+  assert_true(wo_view_has(out, "\\.") && wo_view_has(out, "[0-9][0-9. GMK]"));
+  wo_process_done(&result);
+  check(RUN(NULL, "rules", "check", "--format", "patterns"), 2, NULL, "for `whyoom rules list`");
+  check(RUN(NULL, "--format", "patterns"), 2, NULL, "--format needs text or json");
+}
+
 static void test_rules_check(void **state) {
   (void)state;
   check(RUN(NULL, "rules", "check"), 0, " 0 complaints", NULL);
@@ -496,6 +510,7 @@ static void test_folder(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rules_list),
+      cmocka_unit_test(test_rules_patterns),
       cmocka_unit_test(test_rules_check),
       cmocka_unit_test(test_rules_in_a_folder),
       cmocka_unit_test(test_rules_test),

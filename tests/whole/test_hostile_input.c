@@ -63,16 +63,20 @@ static bool is_diagnosed(const struct wo_process_result *result) {
 }
 
 /* `path` alone: exit code 2 and one line that names it. Beside a good file: the same, and the good file's diagnosis. */
-static void check_unreadable(const char *path) {
+static void check_unreadable_from(const char *path, int first) {
   char good[PATH_BYTES];
   make_file("good.err", wo_view_of(oom_line), good);
-  for (int with_good = 0; with_good <= 1; with_good++) {
+  for (int with_good = first; with_good <= 1; with_good++) {
     struct wo_process_result result = diagnose(path, with_good ? good : NULL);
     if (result.exit_code != 2 || wo_process_count_lines(result.err) != 1 || !wo_view_has(wo_view_of(result.err), path))
       fail_msg("%s: exit %d, standard error:\n%s", path, result.exit_code, result.err);
     if (with_good) assert_true(is_diagnosed(&result));
     wo_process_done(&result);
   }
+}
+
+static void check_unreadable(const char *path) {
+  check_unreadable_from(path, 0);
 }
 
 /* `path` alone is read without a complaint and gives this exit code. */
@@ -108,11 +112,13 @@ static void test_fifo(void **state) {
   check_unreadable(path);
 }
 
+/* A folder alone is scanned; beside a file it is no part of the job. */
 static void test_folder(void **state) {
   (void)state;
   char path[PATH_BYTES];
   assert_int_equal(mkdir(path_of("folder.err", path), 0700), 0);
-  check_unreadable(path);
+  check_unreadable_from(path, 1);
+  check_readable(path, 0);
 }
 
 static void test_link_loop(void **state) {

@@ -38,6 +38,7 @@ enum state {
 struct wo_input {
   int fd;
   bool owns_fd;
+  bool is_regular; /* a file: it can be read again from any place */
   bool is_compressed;
   bool is_raw_at_end; /* the descriptor has nothing more */
   enum state state;
@@ -46,6 +47,12 @@ struct wo_input {
   struct wo_err pending_err;
   const struct wo_unpacker *unpacker; /* of the member that is read, or of the last one; NULL without any */
   void *unpacked;                     /* its state */
+  struct {
+    bool is_fast;   /* `unpacker` is the faster one: the member may be gone through again */
+    uint64_t start; /* of the member, in the compressed input */
+    uint64_t given; /* bytes that came out of it */
+    uint64_t skip;  /* of these, at its second time, what is still to be passed over */
+  } member;
   struct wo_archive archive;
   uint64_t raw_bytes;        /* read from the descriptor so far */
   uint64_t expanded_bytes;   /* that came out of it */
@@ -108,6 +115,7 @@ static enum wo_status adopt_fd(int fd, bool owns_fd, bool is_stream_allowed, con
   }
   struct wo_input *const input = new_input(fd, owns_fd, name);
   if (input == NULL) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  input->is_regular = S_ISREG(info.st_mode);
   *ret_input = input;
   return WO_OK;
 }
@@ -261,7 +269,7 @@ static enum wo_status check_expansion(const struct wo_input *input, uint64_t exp
 }
 
 /* One state serves all members of a format: a new one only costs a reset. */
-static enum wo_status start_member(struct wo_input *input, const struct wo_unpacker *unpacker, struct wo_err *err) {
+static enum wo_status begin_member(struct wo_input *input, const struct wo_unpacker *unpacker, struct wo_err *err) {
   if (input->unpacked && input->unpacker != unpacker) {
     input->unpacker->done(input->unpacked);
     input->unpacked = NULL;
@@ -277,14 +285,55 @@ static enum wo_status start_member(struct wo_input *input, const struct wo_unpac
   return WO_OK;
 }
 
+/* A file can be read again, so that the faster way may be tried. */
+static enum wo_status start_member(struct wo_input *input, const struct wo_unpacker *unpacker, struct wo_err *err) {
+  const struct wo_fast_unpacker *const fast = input->is_regular ? unpacker->fast : NULL;
+  const enum wo_status status = fast ? fill_raw(input, fast->head_len, err) : WO_OK;
+  if (status != WO_OK) return status;
+  const bool has_head = fast && input->raw_end - input->raw_start >= fast->head_len;
+  input->member.is_fast = has_head && fast->takes(input->raw + input->raw_start);
+  input->member.start = raw_offset(input);
+  input->member.given = input->member.skip = 0;
+  return begin_member(input, input->member.is_fast ? fast->unpacker : unpacker, err);
+}
+
+/* Goes back to the start of the member for the usual way; false, and nothing is changed, if the system refuses. */
+static bool go_back(struct wo_input *input, struct wo_err *err) {
+  size_t count = 0;
+  const struct wo_unpacker *const known = wo_unpackers(&count);
+  const uint64_t way = input->raw_bytes - input->member.start;
+  if (way > INT64_MAX || lseek(input->fd, -(off_t)way, SEEK_CUR) < 0) return false;
+  input->raw_bytes = input->member.start;
+  input->raw_start = input->raw_end = 0;
+  input->is_raw_at_end = false;
+  input->member.is_fast = false;
+  input->member.skip = input->member.given;
+  input->member.given = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (known[i].fast && known[i].fast->unpacker == input->unpacker) return begin_member(input, &known[i], err) == WO_OK;
+  }
+  return false;
+}
+
+/* Takes what was delivered at the first time through a member out of what comes at the second. */
+static void skip_given(struct wo_input *input, char *buf, size_t *ret_len) {
+  const size_t skipped = input->member.skip < *ret_len ? (size_t)input->member.skip : *ret_len;
+  if (skipped > 0) memmove(buf, buf + skipped, *ret_len - skipped);
+  input->member.skip -= skipped;
+  *ret_len -= skipped;
+}
+
 /* Expands once from the buffered bytes; *ret_len bytes came out, also when a failure is returned. The text of a damaged member
- * before the damage is text like any other, and may hold the message that is looked for. */
+ * before the damage is text like any other, and may hold the message that is looked for. Where the faster way ends, the usual one
+ * takes over. */
 static enum wo_status unpack_some(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
   struct wo_unpack_io io = {
       .in = input->raw + input->raw_start, .in_len = input->raw_end - input->raw_start, .out = buf, .out_len = cap};
   const enum wo_unpacked result = input->unpacker->unpack(input->unpacked, &io);
   input->raw_start = input->raw_end - io.in_len;
   *ret_len = cap - io.out_len;
+  input->member.given += *ret_len;
+  skip_given(input, buf, ret_len);
   switch (result) {
   case WO_UNPACKED_SOME:
     return WO_OK;
@@ -297,6 +346,7 @@ static enum wo_status unpack_some(struct wo_input *input, char *buf, size_t cap,
     return wo_err_set(err, WO_E_LIMIT, "needs more than %zu MiB of memory to expand: `%s FILE | whyoom`",
                       WO_LIMIT_UNPACK_BYTES / (1024 * 1024), input->unpacker->command);
   default:
+    if (input->member.is_fast && go_back(input, err)) return WO_OK;
     return damage_error(input, io.reason, err);
   }
 }
@@ -309,10 +359,12 @@ static enum wo_status read_member(struct wo_input *input, char *buf, size_t cap,
     enum wo_status status = fill_raw(input, 1, err);
     if (status != WO_OK) return status;
     const bool was_at_end = input->raw_start == input->raw_end;
+    const uint64_t given = input->member.given;
     status = unpack_some(input, buf, cap, ret_len, err);
     if (status != WO_OK) return status;
     /* The library may still hold output that did not fit before, so the end of the bytes alone does not mean that it is cut. */
-    if (was_at_end && *ret_len == 0 && input->state == STATE_MEMBER) {
+    const bool is_cut = was_at_end && input->member.given == given && input->is_raw_at_end && input->state == STATE_MEMBER;
+    if (is_cut && !(input->member.is_fast && go_back(input, err))) {
       return damage_error(input, "the file ends in the middle; it may still be written, or its copy is incomplete", err);
     }
   }

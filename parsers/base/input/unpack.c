@@ -229,9 +229,9 @@ static enum wo_unpacked zstd_unpack(void *state, struct wo_unpack_io *io) {
 
 const struct wo_unpacker *wo_unpackers(size_t *ret_count) {
   static const struct wo_unpacker table[] = {
-      {"gzip", "gzip -dc", gzip_magic, sizeof gzip_magic, gzip_begin, gzip_unpack, gzip_done},
-      {"xz", "xz -dc", xz_magic, sizeof xz_magic, xz_begin, xz_unpack, xz_done},
-      {"zstd", "zstd -dc", zstd_magic, sizeof zstd_magic, zstd_begin, zstd_unpack, zstd_done},
+      {"gzip", "gzip -dc", gzip_magic, sizeof gzip_magic, gzip_begin, gzip_unpack, gzip_done, WO_UNPACK_FAST_GZIP},
+      {"xz", "xz -dc", xz_magic, sizeof xz_magic, xz_begin, xz_unpack, xz_done, NULL},
+      {"zstd", "zstd -dc", zstd_magic, sizeof zstd_magic, zstd_begin, zstd_unpack, zstd_done, NULL},
   };
   *ret_count = sizeof table / sizeof table[0];
   return table;

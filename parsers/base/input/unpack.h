@@ -26,6 +26,16 @@ struct wo_unpack_io {
 };
 
 /* A format. One state serves all members of an input. */
+struct wo_unpacker;
+
+/* A faster way through the members of a format. It settles nothing but that a member is complete: whatever else ends one is told
+ * by the usual way, which then goes through the member again. So the result is the same with it and without. */
+struct wo_fast_unpacker {
+  size_t head_len; /* bytes of a member by which `takes` decides */
+  bool (*takes)(const unsigned char *head);
+  const struct wo_unpacker *unpacker;
+};
+
 struct wo_unpacker {
   const char *name;    /* "gzip" */
   const char *command; /* that expands it to standard output: "gzip -dc" */
@@ -35,8 +45,17 @@ struct wo_unpacker {
    * without the library of this format. */
   bool (*begin)(void **state);
   enum wo_unpacked (*unpack)(void *state, struct wo_unpack_io *io);
-  void (*done)(void *state); /* frees it */
+  void (*done)(void *state);           /* frees it */
+  const struct wo_fast_unpacker *fast; /* NULL: none */
 };
+
+/* For gzip; whyoom may be built without its library. */
+#ifdef WO_HAS_ISAL
+extern const struct wo_fast_unpacker wo_unpack_fast_gzip;
+#define WO_UNPACK_FAST_GZIP (&wo_unpack_fast_gzip)
+#else
+#define WO_UNPACK_FAST_GZIP NULL
+#endif
 
 /* The formats that are known, *ret_count of them. */
 const struct wo_unpacker *wo_unpackers(size_t *ret_count);

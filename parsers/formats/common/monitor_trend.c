@@ -42,6 +42,13 @@ static void note_range(struct wo_trend *trend, double fb_bytes) {
   trend->has_fb = true;
 }
 
+void wo_trend_begin(struct wo_trend *trend) {
+  trend->count = 0;
+  trend->stride = trend->samples = 0;
+  trend->has_fb = false;
+  trend->fb_min = trend->fb_max = trend->time_first = 0;
+}
+
 void wo_trend_add(struct wo_trend *trend, double fb_bytes, double sm_pct, double time_s, bool is_continued) {
   const bool is_more = is_continued && trend->count > 0;
   struct wo_trend_point sample = {.index_sum = is_more ? 0 : trend->samples, .samples = is_more ? 0 : 1};

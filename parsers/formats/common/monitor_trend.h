@@ -42,6 +42,9 @@ struct wo_trend_span {
   size_t first, end;
 };
 
+/* Makes it empty again. Points beyond the count are not looked at, and so not cleared. */
+void wo_trend_begin(struct wo_trend *trend);
+
 /* Adds a sample. Figures below zero are unknown. `is_continued`: further figures of the sample before. */
 void wo_trend_add(struct wo_trend *trend, double fb_bytes, double sm_pct, double time_s, bool is_continued);
 

@@ -58,4 +58,5 @@ static enum wo_more begin_exception(struct wo_open *open, const struct wo_match 
   return WO_MORE_NO;
 }
 
-const struct wo_format wo__format_exception = {.name = "exception", .begin = begin_exception};
+const struct wo_format wo__format_exception = {
+    .name = "exception", .is_of_line = true, .is_of_own_kind = true, .begin = begin_exception};

@@ -147,8 +147,9 @@ static enum wo_more begin_traceback(struct wo_open *open, const struct wo_match 
   own->has_header = is_debugger || has_header(open->line->text);
   own->frame_indent = -1;
   if (wo__traceback_is_joined(open->line->text)) return wo__traceback_begin_joined(open);
+  own->is_only_counted = wo_open_is_flooded(open);
   if (!is_frame && !own->has_header) return take_wrapped(open, open->line->text) ? WO_MORE_YES : WO_MORE_NO;
-  note_what_went_before(open);
+  if (!own->is_only_counted || !own->has_header) note_what_went_before(open); /* frames may be those of an origin */
   wo_view_copy(open->line->text, own->first, sizeof own->first);
   const bool is_plain = is_frame || own->style == WO__STYLE_DEBUGGER || wo_view_starts(open->line->text, "Traceback");
   if (!is_plain) own->style = style_of(open->line->text);
@@ -342,6 +343,8 @@ static void finish_traceback(struct wo_open *open) {
 const struct wo_format wo__format_traceback = {
     .name = "traceback",
     .state_bytes = sizeof(struct wo__traceback),
+    .is_of_line = true,
+    .is_of_own_kind = true,
     .begin = begin_traceback,
     .feed = feed_traceback,
     .finish = finish_traceback,

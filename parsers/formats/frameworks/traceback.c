@@ -104,12 +104,29 @@ static void keep_user_frame(struct wo__traceback *own, const struct wo_traceback
   own->user_owner = owner;
 }
 
+/* A frame of a traceback whose event finds no room: what the next lines are depends on its place, and on its line of code. */
+static void pass_frame(struct wo_open *open, struct wo_view text) {
+  struct wo__traceback *const own = open->state;
+  own->frame_indent = wo__traceback_indent(text);
+  own->frames++;
+  own->strays = own->launcher_lines = 0;
+  own->last = WO__LAST_FRAME_PACKAGE;
+  own->front_len = 0;
+  own->frame_width = text.len;
+  open->message_len = 0;
+  append_frame_text(open, WO_VIEW("|"));
+}
+
 /* Python prints the most recent call last, so each frame replaces the one before as the innermost. The trailing bar waits for the
  * line of code that follows. */
 void wo__traceback_take_frame(struct wo_open *open, struct wo_view text, const struct wo_traceback_frame *frame) {
   struct wo__traceback *const own = open->state;
-  const enum wo_traceback_owner owner = wo_traceback_owner_of(frame->file);
-  const bool is_package = owner == WO_TRACEBACK_LIBRARY || wo_traceback_is_package(frame->file);
+  if (own->is_only_counted) {
+    pass_frame(open, text);
+    return;
+  }
+  const struct wo_traceback_home home = wo_traceback_home_of(frame->file);
+  const enum wo_traceback_owner owner = home.owner;
   const bool is_inner = own->style != WO__STYLE_DEBUGGER || own->frames == 0;
   const bool is_kept = owner > WO_TRACEBACK_LIBRARY && (owner > own->user_owner || (owner == own->user_owner && is_inner));
   own->frame_indent = wo__traceback_indent(text);
@@ -124,7 +141,7 @@ void wo__traceback_take_frame(struct wo_open *open, struct wo_view text, const s
   own->frame_width = text.len;
   if (is_kept) keep_user_frame(own, frame, owner);
   append_frame_text(open, WO_VIEW(";"));
-  append_file(open, frame->file, is_package);
+  append_file(open, frame->file, home.is_package);
   append_frame_text(open, WO_VIEW("|"));
   append_frame_text(open, frame->function);
   append_frame_text(open, WO_VIEW("|"));

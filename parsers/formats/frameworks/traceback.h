@@ -23,6 +23,7 @@ struct wo__traceback {
   int strays;
   int launcher_lines; /* after the last frame */
   enum wo__traceback_last last;
+  bool is_only_counted; /* there is no room for its event: what only that tells is not kept */
   bool has_header;
   bool is_chained;
   bool is_origin;                      /* frames that tell where the operation of the exception above was made */

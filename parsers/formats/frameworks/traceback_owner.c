@@ -24,12 +24,12 @@ struct wo_view wo_traceback_package_path(struct wo_view path) {
   return wo_view_skip(path, last_components(path, 5));
 }
 
-bool wo_traceback_is_package(struct wo_view file) {
+static bool is_package(const struct wo_pairs_of *file) {
   static const char *const marks[] = {
       "site-packages",         "dist-packages", "/lib/python3", "\\lib\\python",   "<frozen",   "<string>",     "/torch/",
       "<__array_function__",   "\\Lib\\",       "/runpy.py",    "/megatron/core/", "importlib", "/lib/python2", "torchinductor",
       "unsloth_compiled_cache"}; /* code that compilers write */
-  return WO_VIEW_ANY(file, wo_view_has, marks);
+  return WO_PAIRS_ANY(file, marks);
 }
 
 /* Libraries that programs are made of: a frame in one of them says nothing about which program it was. */
@@ -154,28 +154,37 @@ static const char *const libraries[] = {
 };
 
 /* Parts of programs that are run from their sources and that their users leave alone: they change nodes, scripts and settings. */
-static bool is_engine_room(struct wo_view file) {
+static bool is_engine_room(const struct wo_pairs_of *file) {
   static const char *const marks[] = {"ComfyUI/comfy/",        "ComfyUI\\comfy\\",    "ComfyUI/execution.py",
                                       "ComfyUI\\execution.py", "webui/repositories/", "webui\\repositories\\",
                                       "/sglang/srt/",          "/vllm/v1/",           "/vllm/model_executor/",
                                       "/vllm/worker/",         "/deepspeed/runtime/", "/megatron/core/"};
-  return WO_VIEW_ANY(file, wo_view_has, marks);
+  return WO_PAIRS_ANY(file, marks);
 }
 
 /* `/opt/env/bin/torchrun`: a script that calls the entry point of a package. */
-static bool is_starter(struct wo_view file) {
-  const bool is_in_bin = wo_view_has(file, "/bin/") || wo_view_has(file, "\\Scripts\\");
-  return (is_in_bin && !wo_view_ends(file, ".py")) || wo_view_ends(file, ".exe\\__main__.py") || wo_view_ends(file, ".pyx");
+static bool is_starter(const struct wo_pairs_of *file) {
+  static const char *const folders[] = {"/bin/", "\\Scripts\\"};
+  const struct wo_view path = file->text;
+  if (WO_PAIRS_ANY(file, folders) && !wo_view_ends(path, ".py")) return true;
+  return wo_view_ends(path, ".exe\\__main__.py") || wo_view_ends(path, ".pyx");
 }
 
-enum wo_traceback_owner wo_traceback_owner_of(struct wo_view file) {
-  const bool is_installed = wo_view_has(file, "site-packages") || wo_view_has(file, "dist-packages");
-  if (is_starter(file)) return WO_TRACEBACK_LIBRARY;
-  if (!is_installed && is_engine_room(file)) return WO_TRACEBACK_PROGRAM;
-  if (!is_installed) return wo_traceback_is_package(file) ? WO_TRACEBACK_LIBRARY : WO_TRACEBACK_USER;
-  const struct wo_view rest = wo_traceback_package_path(file);
+/* Whether the part of the path below the folder of packages begins with the name of a library. */
+static bool is_of_library(struct wo_view path) {
+  const struct wo_view rest = wo_traceback_package_path(path);
   size_t end = 0;
   while (end < rest.len && rest.ptr[end] != '/' && rest.ptr[end] != '\\') end++;
-  const bool is_library = end == rest.len || WO_VIEW_ANY(wo_view_sub(rest, 0, end), wo_view_is, libraries);
-  return is_library ? WO_TRACEBACK_LIBRARY : WO_TRACEBACK_PROGRAM;
+  return end == rest.len || WO_VIEW_ANY(wo_view_sub(rest, 0, end), wo_view_is, libraries);
+}
+
+struct wo_traceback_home wo_traceback_home_of(struct wo_view file) {
+  static const char *const folders[] = {"site-packages", "dist-packages"};
+  const struct wo_pairs_of pairs = wo_view_pairs(file);
+  const bool is_in_package = is_package(&pairs);
+  if (is_starter(&pairs)) return (struct wo_traceback_home){WO_TRACEBACK_LIBRARY, true};
+  if (WO_PAIRS_ANY(&pairs, folders))
+    return (struct wo_traceback_home){is_of_library(file) ? WO_TRACEBACK_LIBRARY : WO_TRACEBACK_PROGRAM, true};
+  if (is_engine_room(&pairs)) return (struct wo_traceback_home){WO_TRACEBACK_PROGRAM, is_in_package};
+  return (struct wo_traceback_home){is_in_package ? WO_TRACEBACK_LIBRARY : WO_TRACEBACK_USER, is_in_package};
 }

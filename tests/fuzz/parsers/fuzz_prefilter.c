@@ -65,7 +65,8 @@ static void check_next(const struct wo_prefilter *filter, const struct wo_prefil
 /* A walk finds every occurrence, once each: as many as the reference counts at each place. */
 static void check_walk(const struct wo_prefilter *filter, const struct wo_prefilter_literal *literals, size_t count,
                        struct wo_view text, size_t from) {
-  struct wo_prefilter_cursor cursor = {.from = from, .at = from};
+  struct wo_prefilter_cursor cursor;
+  wo_prefilter_begin(&cursor, from);
   struct wo_prefilter_hit hit;
   uint64_t seen[TEXT_BYTES_MAX] = {0};
   while (wo_prefilter_walk(filter, text, &cursor, &hit)) {

@@ -214,7 +214,8 @@ static void test_texts_that_are_not_clean(void **state) {
   assert_int_equal(wo_job_new(*state, &job), WO_OK);
   assert_int_equal(wo_job_read_text(job, WO_VIEW("Segmentation fault (core dumped)\n"), "a.err"), WO_OK);
   assert_true(job->events.count > 0);
-  job->events.items[0].host = WO_VIEW("no\xff" "de\n\x1b[1m");
+  job->events.items[0].host = WO_VIEW("no\xff"
+                                      "de\n\x1b[1m");
   struct wo_text packed = packed_of(job);
   struct wo_job *const restored = unpack(*state, &packed);
   assert_true(wo_view_is(restored->events.items[0].host, "no" WO_REPLACEMENT "de  [1m"));
@@ -233,20 +234,33 @@ static struct wo_text pack_sample(const struct wo_pack *pack) {
   return packed;
 }
 
+/* Whether bytes of which one bit was changed are refused, or make the same job: a stream of zlib has a few bits of padding. */
+static void expect_damage(const struct wo_pack *pack, const struct wo_text *packed, struct wo_view whole) {
+  struct wo_job *job = NULL;
+  struct wo_err err = {0};
+  if (wo_job_unpack((struct wo_view){packed->ptr, packed->len}, pack, &job, &err) != WO_OK) return;
+  struct wo_text again = packed_of(job);
+  assert_true(wo_view_equal((struct wo_view){again.ptr, again.len}, whole));
+  wo_text_done(&again);
+  wo_job_free(job);
+}
+
 static void test_any_damage_is_found(void **state) {
-  struct wo_text packed = pack_sample(*state);
+  struct wo_text packed = pack_sample(*state), copy = {0};
+  wo_text_add_view(&copy, (struct wo_view){packed.ptr, packed.len});
   for (size_t i = 0; i < packed.len; i++) {
     struct wo_job *job = NULL;
     struct wo_err err = {0};
     const char whole = packed.ptr[i];
     packed.ptr[i] = (char)(whole ^ (1 << i % 8));
-    assert_int_not_equal(wo_job_unpack((struct wo_view){packed.ptr, packed.len}, *state, &job, &err), WO_OK);
+    expect_damage(*state, &packed, (struct wo_view){copy.ptr, copy.len});
     packed.ptr[i] = whole;
     assert_int_equal(wo_job_unpack((struct wo_view){packed.ptr, i}, *state, &job, &err), WO_E_SYNTAX);
     assert_string_equal(err.message, "the kept evidence is damaged");
     assert_null(job);
   }
   wo_text_done(&packed);
+  wo_text_done(&copy);
 }
 
 static void test_a_newer_form(void **state) {

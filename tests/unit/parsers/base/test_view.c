@@ -207,8 +207,32 @@ static void classes(void **state) {
   }
 }
 
+static void many_words_at_once(void **state) {
+  static const char *const words[] = {"site-packages", "/bin/", "<frozen", "ab"};
+  static const char *const one_letter[] = {"q", "x"};
+  static const struct {
+    const char *text;
+    bool holds;
+  } rows[] = {{"", false},
+              {"/opt/env/lib/site-packages/a.py", true},
+              {"/opt/env/bin/run", true},
+              {"/opt/env/bin", false},
+              {"frozen <importlib", false},
+              {"<frozen", true},
+              {"a b ab", true},
+              {"site packages", false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const struct wo_pairs_of pairs = wo_view_pairs(wo_view_of(rows[i].text));
+    assert_int_equal(WO_PAIRS_ANY(&pairs, words), rows[i].holds);
+    assert_int_equal(WO_VIEW_ANY(pairs.text, wo_view_has, words), rows[i].holds);
+    assert_int_equal(WO_PAIRS_ANY(&pairs, one_letter), WO_VIEW_ANY(pairs.text, wo_view_has, one_letter));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(many_words_at_once),
       cmocka_unit_test(of_and_literal),
       cmocka_unit_test(sub_and_skip_are_clamped),
       cmocka_unit_test(trim),

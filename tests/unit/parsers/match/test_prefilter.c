@@ -322,6 +322,24 @@ static void test_every_failing_allocation(void **state) {
   }
 }
 
+/* Each literal at each place around the border of two blocks, and at the end of the text there. */
+static void test_borders_of_blocks(void **state) {
+  (void)state;
+  struct wo_prefilter *const filter = make_filter();
+  static char text[2 * WO_PREFILTER_BLOCK];
+  for (size_t i = 0; i < LITERAL_COUNT; i++) {
+    const struct wo_view literal = literals[i].text;
+    for (size_t start = WO_PREFILTER_BLOCK - 40; start < WO_PREFILTER_BLOCK + 8; start++) {
+      memset(text, '.', sizeof text);
+      memcpy(text + start, literal.ptr, literal.len);
+      if (literals[i].is_before_number) memcpy(text + start + literal.len, "12", 2);
+      for (size_t from = 0; from < 4; from++) check_text(filter, (struct wo_view){text, sizeof text}, from);
+      check_text(filter, (struct wo_view){text, start + literal.len}, 1);
+    }
+  }
+  wo_prefilter_free(filter);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_all_alignments_and_ends),
@@ -334,6 +352,7 @@ int main(void) {
       cmocka_unit_test(test_before_number),
       cmocka_unit_test(test_random_texts),
       cmocka_unit_test(test_all_lines),
+      cmocka_unit_test(test_borders_of_blocks),
       cmocka_unit_test(test_ready_tables),
       cmocka_unit_test(test_every_failing_allocation),
   };
