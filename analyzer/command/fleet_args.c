@@ -109,7 +109,8 @@ enum wo_exit wo_fleet_write(const struct wo_call *call, struct wo_store *store, 
   struct wo_fleet fleet;
   struct wo_arena arena;
   struct wo_err err = {0};
-  struct wo_fleet_options options = {
+  const bool is_rows_only = call->format == WO_OUT_CSV || call->format == WO_OUT_JOBID || (call->format == WO_OUT_JSONL && !args->with_fleet);
+  struct wo_fleet_options options = {.only_totals = is_rows_only, 
       .filter = args->filter, .rows = args->rows, .baseline = args->baseline, .against = args->against};
   options.filter.since_ns = wo_fleet_time(&args->since, now_ns);
   options.filter.until_ns = wo_fleet_time(&args->until, now_ns);

@@ -86,7 +86,7 @@ static bool take_repeat(void *context, const struct wo_store_value *values, size
 }
 
 static bool take_repeat_words(void *context, const struct wo_store_value *values, size_t count) {
-  assert(count == 5);
+  assert(count == 4);
   (void)count;
   struct repeats *const c = context;
   struct wo_fleet_repeat *const repeat = &c->items[c->maker->fleet->repeat_count];
@@ -94,8 +94,37 @@ static bool take_repeat_words(void *context, const struct wo_store_value *values
   repeat->name = wo__text_of(c->maker, &values[1]);
   repeat->title = wo__text_of(c->maker, &values[2]);
   repeat->work = wo__text_of(c->maker, &values[3]);
-  repeat->ok = wo__number_of(&values[4], 0);
   return false;
+}
+
+/* Columns: work, jobs that went well. */
+static bool take_good(void *context, const struct wo_store_value *values, size_t count) {
+  assert(count == 2);
+  struct repeats *const c = context;
+  for (size_t i = 0; i < c->maker->fleet->repeat_count; i++) {
+    if (values[0].type == WO_STORE_TEXT && wo_view_equal(c->items[i].work, values[0].text)) {
+      c->items[i].ok = wo__number_of(&values[1], 0);
+    }
+  }
+  return true;
+}
+
+/* Counts the jobs that were submitted alike and went well, whatever the filter is. */
+static enum wo_status add_good(struct repeats *c) {
+  struct wo_text works = {0};
+  for (size_t i = 0; i < c->maker->fleet->repeat_count; i++) {
+    if (i > 0) wo_text_add(&works, ", ");
+    wo__add_constant(&works, c->items[i].work);
+  }
+  wo_text_add(&works, "%c", '\0');
+  const enum wo_status status =
+      works.is_failed ? wo_err_nomem(c->maker->err)
+                      : wo__ask(c->maker,
+                                "SELECT work, count(*) FROM job WHERE outcome = 'success' AND coalesce(is_failed, 0) <> 1 AND "
+                                "work IN (@key) GROUP BY work",
+                                works.ptr, take_good, c);
+  wo_text_done(&works);
+  return status;
 }
 
 /* The tasks of an array were submitted at one time, so that an array is one submission. The first submission of a work is the one
@@ -120,10 +149,9 @@ enum wo_status wo__make_repeats(struct wo__fleet_maker *maker) {
       NULL, take_repeat, &c);
   const size_t count = fleet->repeat_count;
   for (fleet->repeat_count = 0; status == WO_OK && fleet->repeat_count < count; fleet->repeat_count++) {
-    status = wo__ask_with(maker,
-                          "SELECT user, name, title, work, (SELECT count(*) FROM job AS o WHERE o.work = j.work AND "
-                          "coalesce(o.is_failed, 0) <> 1 AND o.outcome = 'success') FROM job AS j WHERE path = ?1",
-                          NULL, &c.items[fleet->repeat_count].example, 1, take_repeat_words, &c);
+    status = wo__ask_with(maker, "SELECT user, name, title, work FROM job WHERE path = ?1", NULL,
+                          &c.items[fleet->repeat_count].example, 1, take_repeat_words, &c);
   }
+  if (status == WO_OK && count > 0) status = add_good(&c);
   return status;
 }

@@ -182,32 +182,36 @@ static void test_nodes(struct tallies *t, struct wo_fleet_node *items) {
 
 struct users_context {
   struct wo__fleet_maker *maker;
-  struct wo_fleet_node *node;
+  struct wo_fleet_node *nodes;
+  size_t kind;
 };
 
+/* Columns: node, users, path. Of the nodes in the answer a few were found. */
 static bool take_users(void *context, const struct wo_store_value *values, size_t count) {
-  assert(count == 2);
+  assert(count == 3);
   (void)count;
   struct users_context *const c = context;
-  c->node->users = wo__number_of(&values[0], 0);
-  c->node->example = wo__text_of(c->maker, &values[1]);
-  return false;
+  for (size_t i = 0; i < c->maker->fleet->node_count; i++) {
+    struct wo_fleet_node *const node = &c->nodes[i];
+    if (!wo_view_is(node->kind, kinds[c->kind].name) || !wo_view_equal(node->node, values[0].text)) continue;
+    node->users = wo__number_of(&values[1], 0);
+    node->example = wo__text_of(c->maker, &values[2]);
+  }
+  return true;
 }
 
 /* Failures of one user, or of one job again and again, are no proof against a node, so their number is shown. */
 static enum wo_status add_users(struct wo__fleet_maker *maker, struct wo_fleet_node *items) {
-  for (size_t i = 0; i < maker->fleet->node_count; i++) {
-    struct users_context c = {.maker = maker, .node = &items[i]};
-    size_t kind = 0;
-    while (!wo_view_is(items[i].kind, kinds[kind].name)) kind++;
-    const enum wo_status status =
-        wo__ask_with(maker,
-                     "SELECT count(DISTINCT nullif(user, '')), min(path) FROM job WHERE is_failed = 1 AND "
-                     "(node = ?1 OR (coalesce(node, '') = '' AND nodes = ?1)) AND @key AND @where",
-                     kinds[kind].condition, &items[i].node, 1, take_users, &c);
-    if (status != WO_OK) return status;
+  enum wo_status status = WO_OK;
+  for (size_t kind = 0; kind < KIND_COUNT && status == WO_OK && maker->fleet->node_count > 0; kind++) {
+    struct users_context c = {.maker = maker, .nodes = items, .kind = kind};
+    status = wo__ask(maker,
+                     "SELECT CASE WHEN coalesce(node, '') = '' THEN nodes ELSE node END AS blamed, "
+                     "count(DISTINCT nullif(user, '')), min(path) FROM job WHERE is_failed = 1 AND @key AND @where "
+                     "GROUP BY blamed HAVING blamed <> ''",
+                     kinds[kind].condition, take_users, &c);
   }
-  return WO_OK;
+  return status;
 }
 
 enum wo_status wo__make_nodes(struct wo__fleet_maker *maker) {

@@ -87,7 +87,7 @@ const char *const wo__html_style[] = {
     ".job dt { color: var(--soft); overflow-wrap: anywhere; }",
     ".job dd { margin: 0; overflow-wrap: anywhere; }",
     "footer { margin-top: 40px; color: var(--soft); font-size: 13px; }",
-    "@media (max-width: 560px) { .wide td:not(.number, .open, :first-child) { min-width: 9em; } body { padding: 14px 12px 40px; } .figures { grid-template-columns: 1fr 1fr; gap: 8px; } .figures dd { font-size: 20px; }",
+    "@media (max-width: 560px) { .wide td:not(.number, .open, :first-child) { min-width: 9em; } #job-table td:not(:last-child) { min-width: 0; } body { padding: 14px 12px 40px; } .figures { grid-template-columns: 1fr 1fr; gap: 8px; } .figures dd { font-size: 20px; }",
     "  .bars li { grid-template-columns: minmax(0, 9.5em) minmax(30px, 1fr) 4.2em; gap: 6px; font-size: 13px; } }",
     "@media print { #theme, #filter, .back { display: none; } }",
 };
@@ -96,4 +96,4 @@ const char *const wo__html_style[] = {
 const size_t wo__html_style_count = sizeof wo__html_style / sizeof *wo__html_style;
 
 /* Of all lines, each with its line feed. tests/unit/analyzer/table/test_html.c says which it must be. */
-const char wo__html_style_hash[] = "sha256-2y3N0De2im1Juc4Q+IxNenKl7d0cvu6Q+ieiNWWvoAo=";
+const char wo__html_style_hash[] = "sha256-FkjLesSD5P9RtfDBGiaD3+Mddjro2wLtYrYtu8mTSXY=";

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes an archive of job logs whose truth is known, for `whyoom scan`.
 
-usage: make_archive.py FOLDER [--jobs N] [--seed S]      20 000 jobs and seed 1 by default
+usage: make_archive.py FOLDER [--jobs N] [--seed S] [--failed PERCENT]      20 000 jobs, seed 1 and 2 % by default
 
 Writes below FOLDER/logs what a cluster has: folders of users and projects, slurm-ID.out and .err, arrays name_%A_%a.out, batch scripts, text
 of sacct by user or by day, some logs compressed, some traces of a monitor. FOLDER/truth.json (beside the logs, so that no scan meets it) says
@@ -367,8 +367,9 @@ def write_accounting(root, jobs):
 
 
 class Archive:
-    def __init__(self, jobs, seed):
+    def __init__(self, jobs, seed, failed_percent):
         self.rng = random.Random(seed)
+        self.failed_percent = failed_percent
         self.wanted, self.next_id = jobs, 4100000
         self.jobs, self.sweeps, self.repeats = [], {}, []
 
@@ -447,7 +448,7 @@ class Archive:
         self.add_repeat("meyer", "diffusion-xl", "host-memory-cgroup", 5, 4, 5.0)
         self.add_repeat("tanaka", "long-context", "time-limit", 6, 8, 23.9)
         self.add_bad_nodes()
-        self.add_failures(max(20, self.wanted // 60))
+        self.add_failures(max(20, int(self.wanted * self.failed_percent / 100) - len(self.jobs)))
         while len(self.jobs) < self.wanted:
             self.good()
         self.rng.shuffle(self.jobs)
@@ -472,8 +473,9 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--jobs", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--failed", type=float, default=2.0)
     options = parser.parse_args()
-    archive = Archive(options.jobs, options.seed)
+    archive = Archive(options.jobs, options.seed, options.failed)
     archive.fill()
     logs = [write_job(options.folder, job) for job in archive.jobs]
     write_accounting(options.folder, archive.jobs)

@@ -212,7 +212,7 @@ static void test_no_bad_node(void **state) {
   (void)state;
   struct wo_store *const store = sound_nodes(30);
   for (int i = 0; i < 20; i++) {
-    char node[8];
+    char node[16];
     snprintf(node, sizeof node, "n%d", i);
     put_faults(store, node, "hardware", i % 7 == 0 ? 2 : 1);
   }
@@ -365,6 +365,55 @@ static void test_baseline_that_is_not_there(void **state) {
   done(&made);
 }
 
+/* ---- What a store does not have ---- */
+
+static void test_gaps(void **state) {
+  (void)state;
+  struct wo_store *const store = wo_fleet_store((const char *const[]){NULL});
+  struct wo_err err;
+  assert_int_equal(wo_store_begin(store, &err), WO_OK);
+  for (uint32_t shard = 0; shard < 4; shard++) {
+    struct wo_store_scan scan = {.roots = WO_VIEW("logs"),
+                                 .shard = shard,
+                                 .shard_count = 5,
+                                 .rules = WO_VIEW("r"),
+                                 .start_ns = 1 + shard,
+                                 .end_ns = WO_ROW_UNKNOWN};
+    assert_int_equal(wo_store_begin_scan(store, &scan, &err), WO_OK);
+    scan.end_ns = 10 + shard;
+    if (shard != 2) assert_int_equal(wo_store_end_scan(store, &scan, &err), WO_OK);
+  }
+  for (int i = 0; i < 4; i++) {
+    char path[16];
+    snprintf(path, sizeof path, "p%d", i);
+    assert_int_equal(wo_store_put_problem(store, wo_view_of(path), WO_VIEW("permission denied"), &err), WO_OK);
+  }
+  assert_int_equal(wo_store_commit(store, &err), WO_OK);
+  struct made made = make_with(store, (struct wo_fleet_options){.filter = wo_fleet_all(), .rows = 3});
+  assert_int_equal(made.fleet.shard_count, 2);
+  assert_int_equal(made.fleet.shards[0].state, WO_STORE_SHARD_STOPPED);
+  assert_int_equal(made.fleet.shards[0].first, 2);
+  assert_int_equal(made.fleet.shards[1].state, WO_STORE_SHARD_MISSING);
+  assert_int_equal(made.fleet.shards[1].last, 4);
+  ASSERT_VIEW(made.fleet.shards[1].roots, "logs");
+  assert_int_equal(made.fleet.problem_count, 3);
+  assert_int_equal(made.fleet.problems_left_out, 1);
+  ASSERT_VIEW(made.fleet.problems[0].path, "p0");
+  ASSERT_VIEW(made.fleet.problems[0].message, "permission denied");
+  done(&made);
+}
+
+/* Formats of rows alone need the filter and the totals. */
+static void test_only_totals(void **state) {
+  (void)state;
+  struct made made =
+      make_with(wo_fleet_store(some_jobs), (struct wo_fleet_options){.filter = wo_fleet_all(), .only_totals = true});
+  assert_int_equal(made.fleet.totals.sum.failed, 3);
+  assert_int_equal(made.fleet.cluster_count + made.fleet.lists[WO_FLEET_BY_CAUSE].count, 0);
+  assert_true(made.fleet.where.len > 0);
+  done(&made);
+}
+
 /* ---- Hostile texts, and memory ---- */
 
 static void test_hostile_texts(void **state) {
@@ -420,6 +469,8 @@ int main(void) {
       cmocka_unit_test(test_many_years),
       cmocka_unit_test(test_baseline),
       cmocka_unit_test(test_baseline_that_is_not_there),
+      cmocka_unit_test(test_gaps),
+      cmocka_unit_test(test_only_totals),
       cmocka_unit_test(test_hostile_texts),
       cmocka_unit_test(test_memory_is_out),
   };

@@ -169,6 +169,32 @@ static void test_goldens(void **state) {
   wo_store_close(store);
 }
 
+/* Text and pages say what is not in the store; so does a baseline that is not there. */
+static void test_notes(void **state) {
+  (void)state;
+  struct wo_store *const store = small_archive();
+  struct wo_err err;
+  struct wo_store_scan scan = {
+      .roots = WO_VIEW("logs"), .shard = 1, .shard_count = 3, .rules = WO_VIEW("r"), .start_ns = 1, .end_ns = WO_ROW_UNKNOWN};
+  assert_int_equal(wo_store_begin_scan(store, &scan, &err), WO_OK);
+  assert_int_equal(wo_store_put_problem(store, WO_VIEW("logs/<x>"), WO_VIEW("permission denied"), &err), WO_OK);
+  const struct wo_fleet_options fleet = {.filter = wo_fleet_all(), .baseline = WO_VIEW("11")};
+  static const char *const said[] = {"shard 1 of 3 of logs was not scanned to the end: jobs may be missing", "permission denied",
+                                     "no job that went well has the id or path of the baseline",
+                                     "files of 1 job could not be read to their end"};
+  for (enum wo_table_format format = WO_TABLE_TEXT; format <= WO_TABLE_HTML; format++) {
+    if (format == WO_TABLE_JSONL || format == WO_TABLE_CSV) continue;
+    const struct wo_table_options options = {.format = format, .style = {.width = 130}};
+    struct sink sink = {0};
+    assert_int_equal(write_table(store, &fleet, &options, &sink, NULL), WO_OK);
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+      if (strstr(sink.all.ptr, said[i]) == NULL) fail_msg("format %d does not say: %s", (int)format, said[i]);
+    }
+    wo_text_done(&sink.all);
+  }
+  wo_store_close(store);
+}
+
 static void test_no_jobs(void **state) {
   (void)state;
   struct wo_store *const store = wo_fleet_store((const char *const[]){NULL});
@@ -396,6 +422,7 @@ static void test_memory_is_out(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_goldens),
+      cmocka_unit_test(test_notes),
       cmocka_unit_test(test_no_jobs),
       cmocka_unit_test(test_width_is_kept),
       cmocka_unit_test(test_colours_only_where_wanted),
