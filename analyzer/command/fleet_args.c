@@ -95,6 +95,7 @@ static enum wo_exit write_fleet(const struct wo_call *call, struct wo_store *sto
                                            .rows = args->rows,
                                            .with_fleet = args->with_fleet,
                                            .store_path = args->store,
+                                           .roots = args->roots,
                                            .notes = notes};
   if (wo_table_write(store, fleet, &options, call->out, drain, &caller, &result, &err) != WO_OK) {
     wo_message_error(call->errors, args->store, &err);
@@ -109,9 +110,13 @@ enum wo_exit wo_fleet_write(const struct wo_call *call, struct wo_store *store, 
   struct wo_fleet fleet;
   struct wo_arena arena;
   struct wo_err err = {0};
-  const bool is_rows_only = call->format == WO_OUT_CSV || call->format == WO_OUT_JOBID || (call->format == WO_OUT_JSONL && !args->with_fleet);
-  struct wo_fleet_options options = {.only_totals = is_rows_only, 
-      .filter = args->filter, .rows = args->rows, .baseline = args->baseline, .against = args->against};
+  const bool is_rows_only =
+      call->format == WO_OUT_CSV || call->format == WO_OUT_JOBID || (call->format == WO_OUT_JSONL && !args->with_fleet);
+  struct wo_fleet_options options = {.only_totals = is_rows_only,
+                                     .filter = args->filter,
+                                     .rows = args->rows,
+                                     .baseline = args->baseline,
+                                     .against = args->against};
   options.filter.since_ns = wo_fleet_time(&args->since, now_ns);
   options.filter.until_ns = wo_fleet_time(&args->until, now_ns);
   wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);

@@ -19,6 +19,7 @@ struct wo_fleet_args {
   struct wo_view baseline, against;
   bool with_fleet;
   struct wo_view store;
+  struct wo_view roots; /* that were scanned without a store, one a line: commands name them; set by the command */
 };
 
 /* The reader of a time. */
