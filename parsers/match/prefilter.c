@@ -155,6 +155,18 @@ bool wo_prefilter_walk(const struct wo_prefilter *filter, struct wo_view text, s
   }
 }
 
+/* A literal that starts at `from` or behind it has all of its windows there. */
+void wo_prefilter_go_to(struct wo_prefilter_cursor *cursor, size_t from) {
+  if (from < cursor->block || from > cursor->at) {
+    wo_prefilter_begin(cursor, from);
+    return;
+  }
+  cursor->from = from;
+  cursor->next = cursor->passed = 0;
+  while (cursor->passed < cursor->count && cursor->block + (size_t)cursor->found[cursor->passed] * WO__WINDOW_BYTES < from)
+    cursor->passed++;
+}
+
 /* Sets the owner's bit; true when it was not set before. Owners beyond the bits are not recorded. */
 static bool mark_owner(uint64_t *owners, size_t words, uint32_t owner) {
   if (owner / 64 >= words) return false;

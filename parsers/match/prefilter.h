@@ -95,9 +95,12 @@ struct wo_prefilter *wo_prefilter_free(struct wo_prefilter *filter);
 
 /* Begins a walk in which literals may start at `from` or behind it. */
 static inline void wo_prefilter_begin(struct wo_prefilter_cursor *cursor, size_t from) {
-  cursor->from = cursor->at = from;
+  cursor->from = cursor->at = cursor->block = from;
   cursor->next = cursor->count = cursor->passed = 0;
 }
+
+/* Goes to `from`, forward or back, in the text of a walk that was begun: what was looked up around it is not looked up again. */
+void wo_prefilter_go_to(struct wo_prefilter_cursor *cursor, size_t from);
 
 /* Finds the next occurrence after the ones that this cursor has found; every occurrence that starts at or after cursor->from is
  * found once, and those of one line before those of the next (lines end at '\n' or '\r'). False at the end. */

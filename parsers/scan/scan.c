@@ -240,6 +240,8 @@ static void process(struct wo_scan *scan) {
   const struct ready ready = find_ready(scan);
   scan->lookout.end = scan->opening_out.end = ready.end;
   scan->lookout.passed = scan->opening_out.passed = SIZE_MAX;
+  wo_prefilter_begin(&scan->lookout.cursor, SIZE_MAX); /* the text has moved, or grown */
+  wo_prefilter_begin(&scan->opening_out.cursor, SIZE_MAX);
   while (scan->pos < ready.next && go_on(scan, &ready)) continue;
   if (scan->pos < ready.next) advance(scan, ready.next);
 }

@@ -11,7 +11,7 @@ static void mark_owner(struct wo_scan *scan, uint32_t owner) {
 bool wo__lookout_next(const struct wo_scan *scan, const struct wo_prefilter *filter, struct wo_lookout *out, size_t from,
                       struct wo_prefilter_hit *ret_hit) {
   if (out->passed > from) {
-    wo_prefilter_begin(&out->cursor, from);
+    wo_prefilter_go_to(&out->cursor, from);
     out->passed = from;
     out->has_hit = out->is_over = false;
   }

@@ -322,6 +322,36 @@ static void test_every_failing_allocation(void **state) {
   }
 }
 
+/* Going to a place, forward or back, finds what a new walk from there finds. */
+static void test_going_to_places(void **state) {
+  static char text[3 * WO_PREFILTER_BLOCK];
+  struct wo_prefilter *const filter = make_filter();
+  struct wo_prefilter_cursor cursor;
+  struct wo_prefilter_hit hit = {0}, want = {0};
+  uint32_t seed = 11;
+  (void)state;
+  memset(text, '.', sizeof text);
+  for (size_t at = 5; at + 60 < sizeof text; at += 61) {
+    const struct wo_view literal = literals[at % LITERAL_COUNT].text;
+    memcpy(text + at, literal.ptr, literal.len);
+  }
+  const struct wo_view view = {text, sizeof text};
+  wo_prefilter_begin(&cursor, 0);
+  for (int i = 0; i < 3000; i++) {
+    struct wo_prefilter_cursor fresh;
+    seed = seed * 1664525 + 1013904223;
+    const size_t from = (seed >> 8) % sizeof text;
+    wo_prefilter_go_to(&cursor, from);
+    wo_prefilter_begin(&fresh, from);
+    for (int hits = 0; hits < 3; hits++) {
+      const bool is_found = wo_prefilter_walk(filter, view, &fresh, &want);
+      assert_int_equal(wo_prefilter_walk(filter, view, &cursor, &hit), is_found);
+      if (is_found) assert_int_equal(line_start(view, hit.start), line_start(view, want.start));
+    }
+  }
+  wo_prefilter_free(filter);
+}
+
 /* Each literal at each place around the border of two blocks, and at the end of the text there. */
 static void test_borders_of_blocks(void **state) {
   (void)state;
@@ -353,6 +383,7 @@ int main(void) {
       cmocka_unit_test(test_random_texts),
       cmocka_unit_test(test_all_lines),
       cmocka_unit_test(test_borders_of_blocks),
+      cmocka_unit_test(test_going_to_places),
       cmocka_unit_test(test_ready_tables),
       cmocka_unit_test(test_every_failing_allocation),
   };
