@@ -99,17 +99,30 @@ static void drop_excluded(struct wo_finding *findings, size_t *count) {
   *count = kept;
 }
 
-enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, const struct wo_finding **ret_findings, size_t *ret_count) {
-  const struct wo_pack *pack = diagnosis->pack;
-  struct wo_finding *findings = wo_arena_array(diagnosis->arena, pack->cause_count + 1, sizeof *findings);
-  if (!findings) return WO_E_NOMEM;
+/* The places of the causes that apply, in the order of the packs. WO_E_NOMEM. */
+static enum wo_status find_causes(const struct wo_diagnosis *diagnosis, size_t **ret_places, size_t *ret_count) {
+  const struct wo_pack *const pack = diagnosis->pack;
+  size_t *const places = wo_arena_array(diagnosis->arena, pack->cause_count + 1, sizeof *places);
   size_t count = 0;
-  for (size_t i = 0; i < pack->cause_count; i++) {
-    const struct wo_cause *cause = &pack->causes[i];
-    if (cause->off || lacks_need(diagnosis, cause)) continue;
-    cause = wo_pack_cause_head(pack, i);
-    if (cause && !applies(diagnosis, cause)) continue;
-    cause = cause ? wo_pack_cause_at(pack, i) : NULL;
+  for (size_t i = 0; places && i < pack->cause_count; i++) {
+    if (pack->causes[i].off || lacks_need(diagnosis, &pack->causes[i])) continue;
+    const struct wo_cause *const cause = wo_pack_cause_head(pack, i);
+    if (!cause) return WO_E_NOMEM;
+    if (applies(diagnosis, cause)) places[count++] = i;
+  }
+  *ret_places = places;
+  *ret_count = count;
+  return places ? WO_OK : WO_E_NOMEM;
+}
+
+enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, const struct wo_finding **ret_findings, size_t *ret_count) {
+  size_t *places = NULL;
+  size_t place_count = 0, count = 0;
+  if (find_causes(diagnosis, &places, &place_count) != WO_OK) return WO_E_NOMEM;
+  struct wo_finding *findings = wo_arena_array(diagnosis->arena, place_count + 1, sizeof *findings);
+  if (!findings) return WO_E_NOMEM;
+  for (size_t i = 0; i < place_count; i++) {
+    const struct wo_cause *const cause = wo_pack_cause_at(diagnosis->pack, places[i]);
     if (!cause) return WO_E_NOMEM;
     const struct wo_finding finding = judge(diagnosis, cause);
     if (finding.score >= WO_SCORE_SHOWN) insert_sorted(findings, &count, &finding);

@@ -36,21 +36,32 @@ static void note_event(struct wo_rank *row, const struct wo_event *event, enum w
   row->evidence = event->id;
 }
 
+/* Ranks from 0 to the highest that a line names; 0 if none does. In small jobs the silent ones beyond it count too. */
+static int32_t count_ranks(const struct wo_job *job) {
+  int32_t count = 0;
+  wo_each_event (event, &job->events) {
+    const bool is_named = has_global_rank(job, event) && job->story.roles[event->id] != WO_ROLE_EARLIER;
+    if (is_named && event->rank >= count) count = event->rank + 1;
+  }
+  const bool is_small = job->story.rank_count > count && job->story.rank_count <= WO_LIMIT_RANKS;
+  return count > 0 && is_small ? job->story.rank_count : count;
+}
+
 /* Collects the ranks that lines name, and in small jobs the silent ones too, in the order of their numbers. */
 static void make_ranks(struct wo_facts *facts) {
   const struct wo_job *const job = facts->job;
-  struct wo_rank *const rows = wo_arena_array(facts->arena, WO_LIMIT_RANKS, sizeof *rows);
-  bool has_some = false;
+  const int32_t count = count_ranks(job);
+  struct wo_rank *const rows = count > 0 ? wo_arena_array(facts->arena, (size_t)count, sizeof *rows) : NULL;
   if (!rows) return;
-  for (int32_t rank = 0; rank < WO_LIMIT_RANKS; rank++) {
+  for (int32_t rank = 0; rank < count; rank++) {
     rows[rank] = (struct wo_rank){.rank = rank, .gpu = -1, .evidence = WO_EVENT_NONE};
   }
   wo_each_event (event, &job->events) {
     if (!has_global_rank(job, event) || job->story.roles[event->id] == WO_ROLE_EARLIER) continue;
-    rows[event->rank].is_seen = has_some = true;
+    rows[event->rank].is_seen = true;
     note_event(&rows[event->rank], event, job->story.roles[event->id]);
   }
-  for (int32_t rank = 0; has_some && rank < WO_LIMIT_RANKS; rank++) {
+  for (int32_t rank = 0; rank < count; rank++) {
     const bool is_silent = !rows[rank].is_seen && rank < job->story.rank_count && job->story.rank_count <= WO_LIMIT_RANKS;
     if (rows[rank].is_seen || is_silent) rows[facts->rank_count++] = rows[rank];
   }

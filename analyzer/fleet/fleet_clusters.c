@@ -100,6 +100,7 @@ static bool take_repeat_words(void *context, const struct wo_store_value *values
 /* Columns: work, jobs that went well. */
 static bool take_good(void *context, const struct wo_store_value *values, size_t count) {
   assert(count == 2);
+  (void)count;
   struct repeats *const c = context;
   for (size_t i = 0; i < c->maker->fleet->repeat_count; i++) {
     if (values[0].type == WO_STORE_TEXT && wo_view_equal(c->items[i].work, values[0].text)) {

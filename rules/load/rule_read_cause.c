@@ -31,10 +31,13 @@ static bool read_example(struct wo_loader *loader, const struct wo_tree *value, 
 
 static const struct wo_items examples = {sizeof(struct wo_example), read_example};
 
-/* Only embed.c writes it: an author's would be a second truth beside the condition. */
-static bool skip_needs(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
-  (void)member, (void)target;
-  if (loader->json->owned_root == NULL) return true;
+static const struct wo_member needs_member = {.key = "needs", .read = wo__load_texts, WO_ARRAY_AT(wo_cause, needs, need_count)};
+
+/* Only embed.c writes it: an author's would be a second truth beside the condition. A user's definition may have made it untrue.
+ */
+static bool read_needs(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+  (void)member;
+  if (loader->json->owned_root == NULL) return loader->has_user_defines || wo__load_texts(loader, value, &needs_member, target);
   return wo__load_fail(loader, value, WO_RULE_KEY, WO_E_UNKNOWN, "unknown key 'needs': it follows from 'when'");
 }
 
@@ -44,7 +47,7 @@ static bool skip_needs(struct wo_loader *loader, const struct wo_tree *value, co
  * everything that may use them. The condition is the one part without which a cause cannot be weighed. */
 static const struct wo_member cause_members[] = {
     {.key = "cause", .read = wo__load_skip},
-    {.key = "needs", .read = skip_needs},
+    {.key = "needs", .read = read_needs},
     {.key = "let", .read = wo__load_skip},
     {.key = "family", .read = wo__load_text, WO_AT(wo_cause, family)},
     {.key = "title", .read = wo__load_template, WO_AT(wo_cause, title)},
@@ -68,8 +71,6 @@ static const struct wo_member cause_members[] = {
      .how = &examples,
      .is_deep = true},
 };
-
-static const struct wo_member needs_member = {.key = "needs", .read = wo__load_texts, WO_ARRAY_AT(wo_cause, needs, need_count)};
 
 bool wo__load_cause(struct wo_loader *loader, const struct wo_tree *object, void *rule) {
   struct wo_cause *const cause = rule;
