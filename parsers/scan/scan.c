@@ -190,7 +190,7 @@ static bool find_next_line(struct wo_scan *scan, const struct ready *ready) {
     if (start >= ready->next) return false;
     if (!way) {
       advance(scan, start);
-      scan->lookout.passed = SIZE_MAX; /* other literals may stand before this one */
+      scan->lookout.has_hit = true; /* it is found again; those before it in the line are done with */
       return true;
     }
     take_line(scan, way, start, hit.owner, &taken);

@@ -151,10 +151,10 @@ static bool match_owners(struct wo_scan *scan, const struct wo_line *line, const
 /* Files of numbers have no word to look for: their first lines are checked for their form.
  *
  * The prefilter marks the patterns whose literals are in the raw line; expressions run for those only. */
-static void match_patterns(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers, bool is_piece) {
+static void match_patterns(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
   const size_t head_count = wo__scan_is_head(line->number, line->offset) ? scan->head.count : 0;
   for (size_t i = 0; i < head_count; i++) match_pattern(scan, line, takers, scan->head.items[i]);
-  if (!wo__scan_mark_owners(scan, line->raw, (size_t)(line->raw.ptr - scan->buf), is_piece)) return;
+  if (!scan->has_owners) return;
   if (match_owners(scan, line, takers, false)) match_owners(scan, line, takers, true);
 }
 
@@ -190,10 +190,7 @@ static bool take_quietly(struct wo_scan *scan, struct wo_view raw, size_t start)
   const struct wo_view label = wo__scan_cut_label(scan, &text);
   const uint64_t offset = scan->buf_offset + start;
   wo__scan_mark_owners(scan, text, start + label.len, false);
-  if (scan->has_owners && !take_short(scan, text, offset + label.len)) {
-    scan->lookout.passed = SIZE_MAX;
-    return false;
-  }
+  if (scan->has_owners && !take_short(scan, text, offset + label.len)) return false;
   if (wo__scan_is_opening(scan)) {
     struct wo_line line;
     wo_scan_make_line(scan, raw, scan->line_number, offset, &line);
@@ -217,7 +214,8 @@ void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece
   struct takers takers = {.count = 0};
   scan->is_about_memory = false;
   if (scan->open_count > 0) feed_open(scan, &line, &takers);
-  match_patterns(scan, &line, &takers, is_piece);
+  if (!is_quiet) wo__scan_mark_owners(scan, line.raw, (size_t)(line.raw.ptr - scan->buf), is_piece);
+  match_patterns(scan, &line, &takers);
   if (wo__scan_is_opening(scan) && !is_part_of_message(scan, &takers)) wo__scan_opening(scan, &line);
   wo__scan_contexts(scan, &line);
 }
