@@ -32,8 +32,8 @@ static bool read_no_sandbox(void *target, const struct wo_option_value *value) {
 
 /* In the order of the help text. */
 const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
-    WO_OPTION("format", "text|json", "report for people (default) or for programs",
-              WO_TO_READER(wo_call_read_format), .choices = "text|json"),
+    WO_OPTION("format", "text|json", "report for people (default) or for programs", WO_TO_READER(wo_call_read_format),
+              .choices = "text|json"),
     WO_OPTION("output", "FILE", "write the report to FILE", .letter = 'o', WO_TO_TEXT(struct wo_call, output),
               .path = WO_PATH_WRITTEN, .wants = "the name of a file"),
     WO_OPTION("color", "[=WHEN]", "auto (default), always or never; {no-color} is never", .without = "always",
@@ -52,10 +52,9 @@ const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
     WO_OPTION("exit-zero", NULL, "exit with 0 where a failure was diagnosed", WO_TO_FLAG(struct wo_call, exit_zero)),
     WO_OPTION("no-prefilter", NULL, "match every line with every pattern (slow; for checking)",
               WO_TO_FLAG(struct wo_call, no_prefilter)),
-    WO_OPTION(
-        "sandbox", NULL,
-        "only read, or fail: write no file, run nothing, use no\nnetwork (default where possible); {no-sandbox} is off",
-        WO_TO_READER(read_sandbox), .about = "let the system keep whyoom to reading, or fail"),
+    WO_OPTION("sandbox", NULL,
+              "only read, or fail: write no file, run nothing, use no\nnetwork (default where possible); {no-sandbox} is off",
+              WO_TO_READER(read_sandbox), .about = "let the system keep whyoom to reading, or fail"),
     WO_OPTION("no-sandbox", NULL, NULL, WO_TO_READER(read_no_sandbox), .about = "whyoom is not kept to reading"),
     WO_OPTION("help", NULL, "this text;  {version}  the version", .letter = 'h', WO_TO_FLAG(struct wo_call, wants_help),
               .about = "the help text of the command"),
