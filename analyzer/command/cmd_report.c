@@ -41,7 +41,7 @@ enum wo_exit wo_report_store(const struct wo_call *call, struct wo_store *store,
   struct wo_err err = {0};
   enum wo_exit code = WO_EXIT_ERROR;
   if (wo_store_check_shards(store, report_shards, &notes, &err) == WO_OK && !notes.is_failed) {
-    code = wo_fleet_write(call, store, args, (struct wo_view){notes.ptr, notes.len}, now_ns);
+    code = wo_fleet_write(call, store, args, now_ns);
     for (struct wo_view lines = {notes.ptr, notes.len}; lines.len > 0;) {
       const struct wo_view line = wo_view_cut(&lines, '\n');
       wo_message(call->errors, (struct wo_view){0}, "%.*s", WO_SHOWN(line));

@@ -181,7 +181,7 @@ static enum wo_exit scan_and_report(struct run *run, const struct wo_pack *pack)
   for (size_t i = 0; i < run->call->word_count && run->args.fleet.store.len == 0; i++)
     wo_text_add(&roots, "%s%s", i > 0 ? "\n" : "", run->call->words[i]);
   run->args.fleet.roots = (struct wo_view){roots.ptr, roots.len};
-  const enum wo_exit written = wo_fleet_write(run->call, run->store, &run->args.fleet, (struct wo_view){0}, run->now_ns);
+  const enum wo_exit written = wo_fleet_write(run->call, run->store, &run->args.fleet, run->now_ns);
   wo_text_done(&roots);
   return scanned == WO_EXIT_ERROR ? WO_EXIT_ERROR : written;
 }

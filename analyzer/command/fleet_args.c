@@ -86,7 +86,7 @@ static void report_left_out(const struct wo_call *call, const struct wo_table_re
 }
 
 static enum wo_exit write_fleet(const struct wo_call *call, struct wo_store *store, const struct wo_fleet_args *args,
-                                const struct wo_fleet *fleet, struct wo_view notes) {
+                                const struct wo_fleet *fleet) {
   struct wo_call caller = *call;
   struct wo_table_result result = {0};
   struct wo_err err = {0};
@@ -95,8 +95,7 @@ static enum wo_exit write_fleet(const struct wo_call *call, struct wo_store *sto
                                            .rows = args->rows,
                                            .with_fleet = args->with_fleet,
                                            .store_path = args->store,
-                                           .roots = args->roots,
-                                           .notes = notes};
+                                           .roots = args->roots};
   if (wo_table_write(store, fleet, &options, call->out, drain, &caller, &result, &err) != WO_OK) {
     wo_message_error(call->errors, args->store, &err);
     return WO_EXIT_ERROR;
@@ -106,7 +105,7 @@ static enum wo_exit write_fleet(const struct wo_call *call, struct wo_store *sto
 }
 
 enum wo_exit wo_fleet_write(const struct wo_call *call, struct wo_store *store, const struct wo_fleet_args *args,
-                            struct wo_view notes, int64_t now_ns) {
+                            int64_t now_ns) {
   struct wo_fleet fleet;
   struct wo_arena arena;
   struct wo_err err = {0};
@@ -122,7 +121,7 @@ enum wo_exit wo_fleet_write(const struct wo_call *call, struct wo_store *store, 
   wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
   enum wo_exit code = WO_EXIT_ERROR;
   if (wo_fleet_make(store, &options, &arena, &fleet, &err) == WO_OK)
-    code = write_fleet(call, store, args, &fleet, notes);
+    code = write_fleet(call, store, args, &fleet);
   else
     wo_message_error(call->errors, args->store, &err);
   wo_arena_done(&arena);

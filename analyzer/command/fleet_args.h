@@ -52,13 +52,11 @@ int64_t wo_fleet_time(const struct wo_given_time *time, int64_t now_ns);
                     "the failed run that is compared with it (default: the\nlast one of its user and name)"),                    \
       WO_OPTION("with-fleet", NULL, "JSON lines: one last object with all lists", WO_TO_FLAG(struct wo_fleet_args, with_fleet))
 
-/* Writes the report of a store in the form that the call asks for, with its notes, one a line: WO_EXIT_FAILURE_FOUND if some job
- * of it failed. */
-enum wo_exit wo_fleet_write(const struct wo_call *call, struct wo_store *store, const struct wo_fleet_args *args,
-                            struct wo_view notes, int64_t now_ns);
+/* Writes the report of a store in the form that the call asks for, WO_EXIT_FAILURE_FOUND if some job of it failed. */
+enum wo_exit wo_fleet_write(const struct wo_call *call, struct wo_store *store, const struct wo_fleet_args *args, int64_t now_ns);
 
-/* The same for a store that several scans may have made: shards that are missing, stopped or came twice are named, in the report
- * and as messages, and make the result WO_EXIT_ERROR. */
+/* The same for a store that several scans may have made: shards that are missing, stopped or came twice, which the report
+ * names, are messages too, and make the result WO_EXIT_ERROR. */
 enum wo_exit wo_report_store(const struct wo_call *call, struct wo_store *store, const struct wo_fleet_args *args,
                              int64_t now_ns);
 

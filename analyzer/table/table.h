@@ -30,7 +30,6 @@ struct wo_table_options {
   size_t rows;                /* of failed jobs in text and Markdown; 0: 10 */
   bool with_fleet;            /* JSON lines: one last object, docs/schema/fleet-1.schema.json */
   struct wo_view store_path;  /* of the store, for commands; empty: it is private, and a job's log is named instead */
-  struct wo_view notes;       /* lines that stand before everything else: what the rows lack; may be empty */
   struct wo_view roots;       /* folders that were scanned, one a line, for the heading; may be empty */
 };
 

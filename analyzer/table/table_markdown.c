@@ -76,11 +76,6 @@ static void write_note(void *context, struct wo_view note) {
 enum wo_status wo__write_markdown(struct wo__table *table) {
   struct wo_text *const out = table->out;
   wo_text_add(out, "# GPU jobs\n\n");
-  for (struct wo_view notes = table->options->notes; notes.len > 0;) {
-    wo_text_add(out, "**Incomplete:** ");
-    wo_text_add_clean(out, wo_view_cut(&notes, '\n'));
-    wo_text_add(out, ".\n\n");
-  }
   wo__totals_jobs(out, table->fleet);
   wo_text_add(out, ".\n");
   struct wo_text cost = {0};

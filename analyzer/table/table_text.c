@@ -164,24 +164,9 @@ static enum wo_status write_rows(struct wo__table *table, struct rows *rows) {
   return status;
 }
 
-/* What the rows lack comes first: it bears on all that follows. */
-static void write_notes(struct wo__table *table, struct rows *rows) {
-  struct wo_view notes = table->options->notes;
-  const bool is_any = notes.len > 0;
-  while (notes.len > 0) {
-    wo_text_add(&rows->scratch, "incomplete: ");
-    wo_text_add_clean(&rows->scratch, wo_view_cut(&notes, '\n'));
-    wo_page_flow(&rows->page, 0, INDENT, WO_TINT_ERROR, view_of(&rows->scratch));
-    rows->scratch.len = 0;
-    wo_page_break(&rows->page, 0);
-  }
-  if (is_any) wo_page_break(&rows->page, 0);
-}
-
 enum wo_status wo__write_text(struct wo__table *table) {
   struct rows rows = {.page = {.out = table->out, .style = table->options->style}};
   if (rows.page.style.width < WIDTH_MIN) rows.page.style.width = WIDTH_MIN;
-  write_notes(table, &rows);
   write_totals(table, &rows.page, &rows.scratch);
   for (size_t i = 0; i < WO__SECTION_COUNT; i++) {
     if (wo__sections[i].most_short > 0 || rows.page.style.is_verbose) write_section(table, &rows.page, &wo__sections[i]);
