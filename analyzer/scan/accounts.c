@@ -18,6 +18,7 @@ struct place {
   uint64_t key; /* hash of the id */
   uint64_t offset, line;
   uint32_t file, len;
+  bool is_row; /* of the file's table: its head belongs to it */
 };
 
 struct file {
@@ -99,8 +100,12 @@ static void take_line(struct reader *reader, uint64_t key, size_t len) {
   } else if (!WO_VEC_RESERVE(&accounts->places, 1, WO_LIMIT_ACCOUNTS)) {
     reader->status = WO_E_NOMEM;
   } else if (len <= TEXT_BYTES) {
-    accounts->places.items[accounts->places.count++] =
-        (struct place){.key = key, .offset = reader->offset, .line = reader->line, .file = reader->index, .len = (uint32_t)len};
+    accounts->places.items[accounts->places.count++] = (struct place){.key = key,
+                                                                      .offset = reader->offset,
+                                                                      .line = reader->line,
+                                                                      .file = reader->index,
+                                                                      .len = (uint32_t)len,
+                                                                      .is_row = reader->row.header.len > 0};
   }
 }
 
@@ -225,15 +230,20 @@ static int find_open(struct wo_accounts *accounts, uint32_t file) {
   return slot->fd;
 }
 
+/* Blocks of scontrol before a table have no head. */
+static struct wo_view head_of(const struct wo_accounts *accounts, const struct place *place) {
+  return place->is_row ? accounts->files.items[place->file].head : (struct wo_view){0};
+}
+
 /* The lines at a place, behind the head of their table. Empty if they cannot be read. */
 static struct wo_view read_place(struct wo_accounts *accounts, const struct place *place, struct wo_arena *arena) {
-  const struct file *const file = &accounts->files.items[place->file];
-  char *const text = wo_arena_alloc(arena, file->head.len + place->len);
+  const struct wo_view head = head_of(accounts, place);
+  char *const text = wo_arena_alloc(arena, head.len + place->len);
   const int fd = find_open(accounts, place->file);
   if (!text || fd < 0) return (struct wo_view){0};
-  if (file->head.len > 0) memcpy(text, file->head.ptr, file->head.len);
-  const ssize_t len = pread(fd, text + file->head.len, place->len, (off_t)place->offset);
-  return len == (ssize_t)place->len ? (struct wo_view){text, file->head.len + place->len} : (struct wo_view){0};
+  if (head.len > 0) memcpy(text, head.ptr, head.len);
+  const ssize_t len = pread(fd, text + head.len, place->len, (off_t)place->offset);
+  return len == (ssize_t)place->len ? (struct wo_view){text, head.len + place->len} : (struct wo_view){0};
 }
 
 static uint64_t count_lines(struct wo_view text) {
@@ -253,7 +263,7 @@ size_t wo_accounts_find(struct wo_accounts *accounts, struct wo_view job_id, int
   for (; low < accounts->places.count && accounts->places.items[low].key == key && count < most; low++) {
     const struct place *const place = &accounts->places.items[low];
     const struct file *const file = &accounts->files.items[place->file];
-    const uint64_t head_lines = count_lines(file->head);
+    const uint64_t head_lines = count_lines(head_of(accounts, place));
     texts[count] = (struct wo_account_text){.path = file->path.ptr,
                                             .text = read_place(accounts, place, arena),
                                             .first_line = place->line > head_lines ? place->line - head_lines : 1};

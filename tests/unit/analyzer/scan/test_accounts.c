@@ -83,7 +83,10 @@ static void test_lines_of_a_job(void **state) {
   add(&f, "b.txt", COLUMNS, WO_OK);
   add(&f, "c.txt", BLOCKS, WO_OK);
   add(&f, "d.txt", "nothing of the sort\n4711 is only a number\n", WO_OK);
+  add(&f, "e.txt", "JobId=4730 JobName=x\n\nJobID|State\n4731|FAILED\n", WO_OK);
   wo_accounts_sort(f.accounts);
+  expect(&f, "4730", -1, "e.txt:1\nJobId=4730 JobName=x\n"); /* the table begins below it */
+  expect(&f, "4731", -1, "e.txt:3\nJobID|State\n4731|FAILED\n");
   expect(&f, "4711", -1,
          "a.txt:2\nJobID|User|State|ExitCode\n4711|ravi|OUT_OF_MEMORY|0:125\n4711.batch||OUT_OF_MEMORY|0:125\n"
          "b.txt:1\nJobID             State ExitCode \n------------ ---------- -------- \n4711             FAILED      1:0 \n"
