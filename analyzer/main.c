@@ -465,6 +465,7 @@ static bool is_read_unnamed(const struct wo_call *call, const struct wo_output_f
   if (call->rules_dir.len > 0) wo_rule_dir_read(call->rules_dir.ptr, &rules, NULL); /* the command reports what is wrong */
   for (size_t i = 0; i < rules.count && !is_read; i++) is_read = wo_output_is(file, rules.items[i].name);
   wo_rule_files_done(&rules);
+  if (file->is_old && wo_scan_reads(call, file->path)) return true;
   if (is_read || call->command != &wo_command_diagnose || call->word_count > 0 || !call->is_stdin_terminal) return is_read;
   const char *const slash = strrchr(file->path, '/');
   const char *const name = slash ? slash + 1 : file->path;

@@ -3,11 +3,13 @@
  * The rows go through a store, a private one unless --store names a file, and the report is made from that store alone. */
 #include "analyzer/command/cmd_scan.h"
 
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "analyzer/command/fleet_args.h"
 #include "analyzer/command/help.h"
+#include "analyzer/files/names.h"
 #include "parsers/base/number.h"
 #include "parsers/base/units.h"
 
@@ -240,6 +242,27 @@ bool wo_scan_is_meant(const struct wo_call *call) {
     if (stat(call->words[i], &info) != 0 || !S_ISDIR(info.st_mode)) return false;
   }
   return true;
+}
+
+/* Both paths without links and dots, so that one can begin the other. */
+static bool is_below(const char *folder, const char *path) {
+  char *const real_folder = realpath(folder, NULL), *const real_path = realpath(path, NULL);
+  const size_t len = real_folder ? strlen(real_folder) : 0;
+  const bool is_root = len == 1;
+  const bool is_inside =
+      real_folder && real_path && strncmp(real_folder, real_path, len) == 0 && (is_root || real_path[len] == '/');
+  free(real_folder);
+  free(real_path);
+  return is_inside;
+}
+
+bool wo_scan_reads(const struct wo_call *call, const char *path) {
+  const bool is_scan = call->command == &wo_command_scan || wo_scan_is_meant(call);
+  if (!is_scan || !wo_name_is_stream(wo_view_of(path))) return false;
+  for (size_t i = 0; i < call->word_count; i++) {
+    if (is_below(call->words[i], path)) return true;
+  }
+  return false;
 }
 
 const struct wo_command wo_command_scan = {

@@ -25,6 +25,9 @@ extern const struct wo_command wo_command_report, wo_command_merge;
 enum wo_exit wo_run_report(const struct wo_call *call, int64_t now_ns);
 enum wo_exit wo_run_merge(const struct wo_call *call, int64_t now_ns);
 
+/* Whether a call scans a folder in which that file, which is there, is a log by its name. */
+bool wo_scan_reads(const struct wo_call *call, const char *path);
+
 /* Whether a call without a command is one of scan: each of its words names a folder, or it has none on a terminal, which means the
  * present folder. */
 bool wo_scan_is_meant(const struct wo_call *call);

@@ -210,6 +210,11 @@ def case_odd(scanner):
     text, errors = scanner.run("scan", scanner.folder / "gone", codes=(2,))
     expect("gone" in errors, "a folder that is not there", errors)
     expect(not list(scanner.folder.rglob("PWNED")), "a name was run")
+    before = (scanner.logs / "slurm-1.out").read_bytes()
+    _, errors = scanner.run("scan", scanner.logs, "-o", scanner.logs / "d0" / ".." / "slurm-1.out", codes=(2,))
+    expect("is an input of this call" in errors and (scanner.logs / "slurm-1.out").read_bytes() == before, "a log is written over", errors)
+    scanner.run("scan", scanner.logs, "-o", scanner.logs / "report.txt", codes=(2,))
+    scanner.run("scan", scanner.logs, "-o", scanner.logs / "report.txt", codes=(2,))
 
 
 def case_stopped(scanner):
