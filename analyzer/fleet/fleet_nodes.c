@@ -46,8 +46,7 @@ struct tallies {
 /* ---- Counting ---- */
 
 static size_t hash_of(struct wo_view name) {
-  uint64_t hash = UINT64_C(14695981039346656037);
-  for (size_t i = 0; i < name.len; i++) hash = (hash ^ (unsigned char)name.ptr[i]) * UINT64_C(1099511628211);
+  const uint64_t hash = wo_view_hash(WO_HASH_START, name);
   return (size_t)(hash ^ (hash >> 32));
 }
 

@@ -48,7 +48,8 @@ struct wo_store_scan {
   int64_t jobs, files, bytes;
 };
 
-/* Adds a scan that begins / notes that it has ended, with its figures. */
+/* Adds a scan that begins, and forgets the problems of earlier scans of the same roots / notes that it has ended, with its
+ * figures. */
 enum wo_status wo_store_begin_scan(struct wo_store *store, struct wo_store_scan *scan, struct wo_err *err);
 enum wo_status wo_store_end_scan(struct wo_store *store, const struct wo_store_scan *scan, struct wo_err *err);
 

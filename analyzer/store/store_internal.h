@@ -29,6 +29,7 @@
   X(DROP_NODES, "DELETE FROM job_node WHERE job = ?1")                                                                           \
   X(DROP_EVIDENCE, "DELETE FROM evidence WHERE job = ?1")                                                                        \
   X(PUT_PROBLEM, "INSERT OR REPLACE INTO problem (path, message, scan) VALUES (?1, ?2, ?3)")                                     \
+  X(DROP_OLD_PROBLEMS, "DELETE FROM problem WHERE scan IN (SELECT id FROM scan WHERE roots = ?1 AND id <> ?2)")                  \
   X(DROP_PROBLEM, "DELETE FROM problem WHERE path = ?1")                                                                         \
   X(FILES, "SELECT path, device, inode, size_bytes, mtime_ns, head_hash, is_unread FROM file WHERE job = ?1 ORDER BY at")        \
   X(EVIDENCE, "SELECT data FROM evidence WHERE job = ?1")                                                                        \

@@ -8,6 +8,17 @@ static enum wo_status number_scan(struct wo_store *store, int64_t id, struct wo_
   return wo__store_step(store, number, err);
 }
 
+/* Problems of earlier scans of the same folders: this one meets again those that are still there. */
+static enum wo_status drop_old_problems(struct wo_store *store, const struct wo_store_scan *scan, int64_t id,
+                                        struct wo_err *err) {
+  sqlite3_stmt *const drop = wo__store_statement(store, WO__STORE_DROP_OLD_PROBLEMS, err);
+  if (drop) {
+    wo__store_bind_text(drop, 1, scan->roots);
+    sqlite3_bind_int64(drop, 2, id);
+  }
+  return wo__store_step(store, drop, err);
+}
+
 enum wo_status wo_store_begin_scan(struct wo_store *store, struct wo_store_scan *scan, struct wo_err *err) {
   const bool is_own = !store->is_transaction;
   enum wo_status status = is_own ? wo_store_begin(store, err) : WO_OK;
@@ -23,6 +34,7 @@ enum wo_status wo_store_begin_scan(struct wo_store *store, struct wo_store_scan 
   status = wo__store_step(store, begin, err);
   const int64_t id = status == WO_OK ? sqlite3_last_insert_rowid(store->db) : 0;
   if (status == WO_OK) status = number_scan(store, id, err);
+  if (status == WO_OK) status = drop_old_problems(store, scan, id, err);
   status = wo__store_end_own(store, is_own, status, err);
   if (status == WO_OK) store->scan = scan->id = id;
   return status;

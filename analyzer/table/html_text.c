@@ -35,11 +35,9 @@ void wo__html_text(struct wo_text *out, struct wo_view text) {
   }
 }
 
-/* FNV-1a: paths that hash alike would share a page, which no archive lives to see. */
+/* Paths that hash alike would share a page, which no archive lives to see. */
 uint64_t wo__html_page_hash(struct wo_view path) {
-  uint64_t hash = UINT64_C(14695981039346656037);
-  for (size_t i = 0; i < path.len; i++) hash = (hash ^ (unsigned char)path.ptr[i]) * UINT64_C(1099511628211);
-  return hash;
+  return wo_view_hash(WO_HASH_START, path);
 }
 
 void wo__html_page_name(struct wo_text *out, struct wo_view path) {

@@ -204,12 +204,6 @@ void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line) {
   scan->pending_count = 0;
 }
 
-/* FNV-1a; settings are few and short. */
-static uint64_t hash_text(uint64_t hash, struct wo_view text) {
-  for (size_t i = 0; i < text.len; i++) hash = (hash ^ (unsigned char)text.ptr[i]) * UINT64_C(1099511628211);
-  return hash;
-}
-
 /* The entry of a key, or a free one; NULL when the table is full. */
 static struct wo_seen_setting *find_seen(struct wo_scan *scan, uint64_t key) {
   size_t at = (size_t)(key % WO_SCAN_SETTINGS_MAX);
@@ -225,9 +219,8 @@ static struct wo_seen_setting *find_seen(struct wo_scan *scan, uint64_t key) {
  * that names a key twice with two values would change it back and forth. */
 bool wo_scan_is_setting_change(struct wo_scan *scan, struct wo_view path, struct wo_view key, struct wo_view value,
                                uint64_t offset) {
-  const uint64_t start = UINT64_C(14695981039346656037);
-  const uint64_t key_hash = hash_text(hash_text(start, path) ^ 61, key);
-  const uint64_t value_hash = hash_text(start, value);
+  const uint64_t key_hash = wo_view_hash(wo_view_hash(WO_HASH_START, path) ^ 61, key);
+  const uint64_t value_hash = wo_view_hash(WO_HASH_START, value);
   struct wo_seen_setting *seen = find_seen(scan, key_hash);
   if (seen == NULL) {
     scan->store->dropped++;

@@ -7,5 +7,5 @@ void wo__hash_number(uint64_t *hash, uint64_t number) {
 
 void wo__hash_text(uint64_t *hash, struct wo_view text) {
   wo__hash_number(hash, text.len);
-  for (size_t i = 0; i < text.len; i++) *hash = (*hash ^ (unsigned char)text.ptr[i]) * UINT64_C(1099511628211);
+  *hash = wo_view_hash(*hash, text);
 }
