@@ -9,11 +9,16 @@ struct wo_candidate wo__candidate_of(const struct wo_scan *scan, const struct wo
   return (struct wo_candidate){.raw = line->raw, .line = line, .hits = wo_literal_net_find(scan->net, line->raw)};
 }
 
-/* The end of a line. Cleaning repairs a cut in the middle of a character. */
+/* Cleaning repairs a cut in the middle of a character. */
+struct wo_view wo__candidate_end(struct wo_view raw) {
+  return raw.len > WO_SCAN_AROUND_BYTES ? wo_view_skip(raw, raw.len - WO_SCAN_AROUND_BYTES) : raw;
+}
+
 struct wo_candidate wo__candidate_at(const struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset) {
-  const size_t skip = raw.len > WO_SCAN_AROUND_BYTES ? raw.len - WO_SCAN_AROUND_BYTES : 0;
-  const struct wo_view end = wo_view_skip(raw, skip);
-  return (struct wo_candidate){.raw = end, .number = number, .offset = offset + skip, .hits = wo_literal_net_find(scan->net, end)};
+  const struct wo_view end = wo__candidate_end(raw);
+  const uint64_t skipped = raw.len - end.len;
+  return (struct wo_candidate){
+      .raw = end, .number = number, .offset = offset + skipped, .hits = wo_literal_net_find(scan->net, end)};
 }
 
 const struct wo_line *wo__candidate_line(struct wo_scan *scan, struct wo_candidate *candidate) {
@@ -41,19 +46,20 @@ static bool on_found(void *context, const struct wo_pattern *pattern, const stru
   return false;
 }
 
-size_t wo__candidate_match(struct wo_scan *scan, struct wo_places places, struct wo_candidate *candidate,
+size_t wo__candidate_match(struct wo_scan *scan, const struct wo_places *places, struct wo_candidate *candidate,
                            struct wo_candidate_step *ret_step) {
   struct found found = {.step = ret_step};
+  size_t at = 0;
+  size_t pattern = wo_literal_net_next(scan->net, &candidate->hits, places, &at);
+  if (pattern == WO_NOT_FOUND) return WO_NOT_FOUND;
   wo_pattern_begin_line(scan->set, candidate->raw.len);
-  for (size_t i = 0; i < places.count; i++) {
-    const struct wo_pattern *const pattern = wo_pattern_at(scan->set, places.items[i]);
-    if (!wo__candidate_has_literal(scan, places.items[i], candidate)) continue;
+  for (; pattern != WO_NOT_FOUND; pattern = wo_literal_net_next(scan->net, &candidate->hits, places, &at)) {
     const struct wo_line *const line = wo__candidate_line(scan, candidate);
-    wo_pattern_match(scan->set, places.items[i], line->full, on_found, &found);
-    wo__scan_note_limits(scan, pattern, line->number);
-    if (found.is_found) return places.items[i];
+    wo_pattern_match(scan->set, pattern, line->full, on_found, &found);
+    wo__scan_note_limits(scan, wo_pattern_at(scan->set, pattern), line->number);
+    if (found.is_found) break;
   }
-  return WO_NOT_FOUND;
+  return pattern;
 }
 
 /* Whether a tracker of experiments repeats the last figures of the run in the line, when that is over. */
@@ -62,7 +68,7 @@ static bool is_recap(struct wo_view raw) {
 }
 
 size_t wo__candidate_progress(struct wo_scan *scan, struct wo_candidate *candidate, struct wo_candidate_step *ret_step) {
-  const size_t pattern = wo__candidate_match(scan, scan->before, candidate, ret_step);
+  const size_t pattern = wo__candidate_match(scan, &scan->before, candidate, ret_step);
   return pattern != WO_NOT_FOUND && is_recap(candidate->raw) ? WO_NOT_FOUND : pattern;
 }
 

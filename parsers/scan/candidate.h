@@ -19,6 +19,9 @@ struct wo_candidate {
 struct wo_candidate wo__candidate_of(const struct wo_scan *scan, const struct wo_line *line);
 struct wo_candidate wo__candidate_at(const struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset);
 
+/* The end of a line, which is as much of it as a candidate has. */
+struct wo_view wo__candidate_end(struct wo_view raw);
+
 /* The line, made when it is first asked for. Its texts are in the scanner's buffer for clean text, until the next line is made.
  */
 const struct wo_line *wo__candidate_line(struct wo_scan *scan, struct wo_candidate *candidate);
@@ -29,7 +32,7 @@ struct wo_candidate_step {
 };
 
 /* The first of the patterns that matches, or WO_NOT_FOUND. Nothing is added. ret_step may be NULL. */
-size_t wo__candidate_match(struct wo_scan *scan, struct wo_places places, struct wo_candidate *candidate,
+size_t wo__candidate_match(struct wo_scan *scan, const struct wo_places *places, struct wo_candidate *candidate,
                            struct wo_candidate_step *ret_step);
 
 /* The same for the patterns of progress. */

@@ -1,5 +1,5 @@
 /* Each literal hangs in a table by the three of its bytes in a row that are rarest in logs. A line is walked byte by byte; where
- * three bytes may be those of literals, the literals are compared. */
+ * two bytes may be the first of these, and three bytes are, the literals are compared. */
 #include "parsers/scan/literal_net.h"
 
 #include <limits.h>
@@ -17,18 +17,21 @@ struct entry {
 
 struct wo_literal_net {
   uint64_t is_there[(1 << HASH_BITS) / 64]; /* hashes of windows */
+  uint64_t begins[(1 << 16) / 64];          /* the first two bytes of windows, and literals of two bytes */
   uint64_t is_pair[(1 << 16) / 64];         /* literals of two bytes */
   uint16_t heads[HEADS];                    /* from 1 */
-  struct wo_net_hits always; /* patterns without literals */
-  struct entry *entries;     /* those with literals shorter than a window come last */
+  struct wo_net_hits always;                /* patterns without literals */
+  struct entry *entries;                    /* those with literals shorter than a window come last */
   size_t entry_count, short_count;
-  bool has_single; /* a literal of one byte, which is looked for by itself */
+  bool has_single;            /* a literal of one byte, which is looked for by itself */
   const struct entry *shorts; /* their end */
-  uint16_t *slot_of; /* by the index of a pattern in its set */
+  uint16_t *slot_of;          /* by the index of a pattern in its set */
+  const size_t *items;        /* the index of the pattern of each slot */
 };
 
 static inline uint32_t hash_window(const char *at) {
-  const uint32_t bytes = (uint32_t)(unsigned char)at[0] | (uint32_t)(unsigned char)at[1] << 8 | (uint32_t)(unsigned char)at[2] << 16;
+  const uint32_t bytes =
+      (uint32_t)(unsigned char)at[0] | (uint32_t)(unsigned char)at[1] << 8 | (uint32_t)(unsigned char)at[2] << 16;
   return bytes * UINT32_C(2654435761) >> (32 - HASH_BITS);
 }
 
@@ -64,6 +67,16 @@ static void set_bit(struct wo_net_hits *hits, size_t slot) {
   hits->words[slot / 64] |= UINT64_C(1) << (slot % 64);
 }
 
+static void note_pair(uint64_t *pairs, const char *at) {
+  const uint32_t pair = pair_at(at);
+  pairs[pair / 64] |= UINT64_C(1) << (pair % 64);
+}
+
+static bool has_pair(const uint64_t *pairs, const char *at) {
+  const uint32_t pair = pair_at(at);
+  return (pairs[pair / 64] >> (pair % 64) & 1) != 0;
+}
+
 static void hang_up(struct wo_literal_net *net, const struct frequencies *frequencies, struct entry *entry, size_t number) {
   entry->offset = rarest_window(frequencies, entry->literal);
   const uint32_t hash = hash_window(entry->literal.ptr + entry->offset);
@@ -71,6 +84,7 @@ static void hang_up(struct wo_literal_net *net, const struct frequencies *freque
   net->is_there[hash / 64] |= UINT64_C(1) << (hash % 64);
   entry->next = *head;
   *head = (uint16_t)number;
+  note_pair(net->begins, entry->literal.ptr + entry->offset);
 }
 
 /* Short literals fill the table of entries from its end. */
@@ -82,11 +96,10 @@ static void add_pattern(struct wo_literal_net *net, const struct frequencies *fr
     if (entry.literal.len < WINDOW) {
       net->entries[capacity - ++net->short_count] = entry;
       if (entry.literal.len == PAIR) {
-        const uint32_t pair = pair_at(entry.literal.ptr);
-        net->is_pair[pair / 64] |= UINT64_C(1) << (pair % 64);
-      } else {
-        net->has_single = true;
+        note_pair(net->begins, entry.literal.ptr);
+        note_pair(net->is_pair, entry.literal.ptr);
       }
+      net->has_single = net->has_single || entry.literal.len < PAIR;
       continue;
     }
     net->entries[net->entry_count++] = entry;
@@ -109,6 +122,7 @@ struct wo_literal_net *wo_literal_net_new(const struct wo_pattern_set *set, cons
   struct frequencies frequencies;
   rank_bytes(&frequencies);
   net->shorts = net->entries + literals;
+  net->items = items;
   for (size_t i = 0; i < total; i++) net->slot_of[i] = NO_SLOT;
   for (size_t i = 0; i < count && i < WO_NET_PATTERNS; i++) {
     net->slot_of[items[i]] = (uint16_t)i;
@@ -148,8 +162,8 @@ static void find_singles(const struct wo_literal_net *net, struct wo_view text, 
 struct wo_net_hits wo_literal_net_find(const struct wo_literal_net *net, struct wo_view text) {
   struct wo_net_hits hits = net->always;
   for (size_t i = 0; i + PAIR <= text.len; i++) {
-    const uint32_t pair = pair_at(text.ptr + i);
-    if ((net->is_pair[pair / 64] >> (pair % 64) & 1) != 0) find_pair(net, text.ptr + i, &hits);
+    if (!has_pair(net->begins, text.ptr + i)) continue;
+    if (has_pair(net->is_pair, text.ptr + i)) find_pair(net, text.ptr + i, &hits);
     if (i + WINDOW > text.len) break;
     const uint32_t hash = hash_window(text.ptr + i);
     if ((net->is_there[hash / 64] >> (hash % 64) & 1) == 0) continue;
@@ -159,6 +173,31 @@ struct wo_net_hits wo_literal_net_find(const struct wo_literal_net *net, struct 
   }
   if (net->has_single) find_singles(net, text, &hits);
   return hits;
+}
+
+void wo_literal_net_place(const struct wo_literal_net *net, struct wo_places *places) {
+  memset(&places->slots, 0, sizeof places->slots);
+  for (places->held = 0; places->held < places->count; places->held++) {
+    const uint16_t slot = net->slot_of[places->items[places->held]];
+    if (slot == NO_SLOT) return;
+    set_bit(&places->slots, slot);
+  }
+}
+
+size_t wo_literal_net_next(const struct wo_literal_net *net, const struct wo_net_hits *hits, const struct wo_places *places,
+                           size_t *at) {
+  for (size_t word = *at / 64; word < WO_NET_WORDS; word++) {
+    const uint64_t wanted = hits->words[word] & places->slots.words[word];
+    const uint64_t rest = word == *at / 64 ? wanted >> *at % 64 << *at % 64 : wanted;
+    if (rest == 0) continue;
+    const size_t slot = word * 64 + (size_t)__builtin_ctzll(rest);
+    *at = slot + 1;
+    return net->items[slot];
+  }
+  const size_t beyond = places->held + (*at > WO_NET_PATTERNS ? *at - WO_NET_PATTERNS : 0);
+  if (beyond >= places->count) return WO_NOT_FOUND;
+  *at = WO_NET_PATTERNS + (beyond - places->held) + 1;
+  return places->items[beyond];
 }
 
 bool wo_literal_net_has(const struct wo_literal_net *net, const struct wo_net_hits *hits, size_t pattern) {

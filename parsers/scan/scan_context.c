@@ -19,7 +19,7 @@
 #define BAR_LINES 4
 
 /* Tries patterns in order on one line until one matches, and adds its event. */
-static bool match_first(struct wo_scan *scan, struct wo_places places, struct wo_candidate *candidate, wo_event_id of) {
+static bool match_first(struct wo_scan *scan, const struct wo_places *places, struct wo_candidate *candidate, wo_event_id of) {
   const size_t pattern = wo__candidate_match(scan, places, candidate, NULL);
   if (pattern != WO_NOT_FOUND) wo__candidate_add(scan, pattern, candidate, of);
   return pattern != WO_NOT_FOUND;
@@ -57,7 +57,7 @@ static bool finds_progress(struct wo_scan *scan, struct wo_candidate *candidate,
 /* Looks at a line before a failure; true when no more are to be looked at. The program went on after a stage that is farther
  * away, so the walk ends with progress. */
 static bool look_at(struct wo_scan *scan, struct wo_candidate *candidate, struct look *look) {
-  if (!look->has_stage) look->has_stage = match_first(scan, scan->stages, candidate, look->failure);
+  if (!look->has_stage) look->has_stage = match_first(scan, &scan->stages, candidate, look->failure);
   return finds_progress(scan, candidate, look);
 }
 
@@ -156,7 +156,7 @@ static enum wo_more feed_aftermath(struct wo_open *open) {
   count_life(open);
   if (own->found < 3) {
     struct wo_candidate candidate = wo__candidate_of(scan, open->line);
-    if (open->lines <= TASK_LINES) match_first(scan, scan->stages, &candidate, own->failure);
+    if (open->lines <= TASK_LINES) match_first(scan, &scan->stages, &candidate, own->failure);
     own->found += match_progress(scan, &candidate, own->failure);
   }
   if (own->is_bare && compare_with_before(open) != WO_MORE_YES) own->is_bare = false;

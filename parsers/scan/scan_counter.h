@@ -30,7 +30,7 @@ struct wo_counter {
   int lines;
 };
 
-/* Looks at the next line, upwards from the end of the log; of a line that a terminal drew over, at what it drew last. */
+/* Looks at the next line, upwards from the end of the log. */
 void wo__counter_look(struct wo_counter *counter, struct wo_view line);
 
 /* A series that had further to go when the log stopped: another stride would not have reached its total, or not what a round

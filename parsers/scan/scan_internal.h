@@ -61,11 +61,8 @@ struct wo_stamp_memo {
 /* Bytes at the start of an input that those lines may have: a progress bar goes on for megabytes without a line feed. */
 #define WO_SCAN_HEAD_BYTES WO_LIMIT_LINE_BYTES
 
-/* Patterns that are not looked for on every line (enum wo_where), as indices in the order of the packs. */
-struct wo_places {
-  const size_t *items;
-  size_t count;
-};
+/* Sorts of patterns of the tail. */
+#define WO_SCAN_TAIL_SORTS 9
 
 /* How the scanner treats lines that hold a pattern's literal. */
 enum wo_scan_way {
@@ -185,9 +182,10 @@ struct wo_scan {
   struct wo_lookout lookout;
   struct wo_lookout opening_out; /* for the lines of the opening */
   bool is_about_memory;          /* a pattern, or a message that goes on, found something about memory in the line being read */
-  size_t *by_place;              /* indices of patterns, those of one place after those of another */
-  struct wo_places before, stages, tail, head;
-  struct wo_literal_net *net; /* of the patterns of the first three */
+  size_t *by_place; /* indices of patterns that are not looked for on every line, those of one place after those of another */
+  struct wo_places before, stages, tail, head;     /* in the order of the packs */
+  struct wo_places tail_sorts[WO_SCAN_TAIL_SORTS]; /* those of the tail by what they look for (scan_tail.c) */
+  struct wo_literal_net *net;                      /* of all these but the head's */
 
   struct wo_open open[WO_LIMIT_OPEN_READERS];
   size_t open_count;
@@ -319,6 +317,9 @@ struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line
 
 /* Looks at the last lines of the input: how far it came, whether it says that it finished. */
 void wo__scan_tail(struct wo_scan *scan);
+
+/* Sorts the patterns of the tail, once for each scanner. The indices go to `items`, at most two for each pattern of it. */
+void wo__scan_sort_tail(struct wo_scan *scan, size_t *items);
 
 /* Whether the place in the input, on that line, is one that WO_WHERE_HEAD patterns look at. */
 static inline bool wo__scan_is_head(uint64_t line, uint64_t offset) {

@@ -121,7 +121,7 @@ static bool make_room(struct wo_scan *scan, const struct wo_formats *formats) {
   scan->messages = malloc((size_t)WO_LIMIT_OPEN_READERS * WO_LIMIT_MESSAGE_BYTES);
   scan->owner_words = count / 64 + 1;
   scan->owners = calloc(scan->owner_words, sizeof *scan->owners);
-  scan->by_place = calloc(count + 1, sizeof *scan->by_place);
+  scan->by_place = calloc(3 * count + 1, sizeof *scan->by_place); /* those of the tail also by their sort */
   return scan->buf && scan->unwrap.wrap && scan->clean && scan->messages && scan->states && scan->owners && scan->by_place &&
          find_readers(scan, formats);
 }
@@ -148,6 +148,9 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *
     wo_scan_free(scan);
     return WO_E_NOMEM;
   }
+  wo_literal_net_place(scan->net, &scan->before);
+  wo_literal_net_place(scan->net, &scan->stages);
+  wo__scan_sort_tail(scan, scan->by_place + used);
   wo_scan_restart(scan, store, options);
   *ret_scan = scan;
   return WO_OK;

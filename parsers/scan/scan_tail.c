@@ -28,8 +28,7 @@ enum {
   WARNING_LINES = 12,    /* of one warning */
   INDENT_PLAIN = 2,      /* blanks before plain text */
   PROSE_BYTES = 600,     /* a line without a level that is longer holds data, or prose: failures are told in fewer words */
-  STEPS_ALIVE = 2,       /* different steps after a line show that the program went on; bars are often drawn once more */
-  PATTERNS_MAX = 48      /* of a sort */
+  STEPS_ALIVE = 2        /* different steps after a line show that the program went on; bars are often drawn once more */
 };
 
 /* A program that ends logs for a moment. */
@@ -48,6 +47,7 @@ enum sort {
   SORT_STOP, /* those of SORT_FAILURE that tell of an interruption */
   SORT_COUNT
 };
+_Static_assert(SORT_COUNT == WO_SCAN_TAIL_SORTS, "a scanner has room for each sort");
 
 /* A line that matched, and the pattern. Its text is still in the buffer. */
 struct tail_line {
@@ -59,8 +59,6 @@ struct tail_line {
 
 struct tail {
   struct wo_scan *scan;
-  size_t items[SORT_COUNT][PATTERNS_MAX];
-  struct wo_places places[SORT_COUNT];
   int lines;        /* visited so far */
   int last_failure; /* the value of `lines` at the failure found last */
   int weak_at;      /* and at the weak success */
@@ -68,8 +66,7 @@ struct tail {
   bool is_good;     /* nothing above is looked at for failures */
   bool is_at_work;  /* nor for interruptions: the program worked there, or a server ended in order */
   int texts;        /* lines of plain text, while no failure is found */
-  struct tail_line success, weak, progress, alive, counted, last;
-  struct wo_counter counter;               /* counted: the line with its newest numbers */
+  struct tail_line success, weak, progress, alive, last;
   struct tail_line failures[FAILURES_MAX]; /* the last line first */
   size_t failure_count;
 };
@@ -86,23 +83,28 @@ static enum sort sort_of(const struct wo_pattern *pattern) {
   return pattern->kind == WO_KIND_SUCCESS ? SORT_SUCCESS : SORT_FAILURE;
 }
 
-static void add_pattern(struct tail *tail, enum sort sort, size_t pattern) {
-  size_t *const count = &tail->places[sort].count;
-  if (*count < PATTERNS_MAX) tail->items[sort][(*count)++] = pattern;
-}
-
-static void sort_patterns(struct tail *tail) {
-  const struct wo_places all = tail->scan->tail;
-  for (size_t i = 0; i < SORT_COUNT; i++) tail->places[i].items = tail->items[i];
-  for (size_t i = 0; i < all.count; i++) {
-    const struct wo_pattern *const pattern = wo_pattern_at(tail->scan->set, all.items[i]);
-    add_pattern(tail, sort_of(pattern), all.items[i]);
-    if (pattern->mark == WO_MARK_STOPPED) add_pattern(tail, SORT_STOP, all.items[i]);
+void wo__scan_sort_tail(struct wo_scan *scan, size_t *items) {
+  for (enum sort sort = 0; sort < SORT_COUNT; sort++) {
+    struct wo_places *const places = &scan->tail_sorts[sort];
+    *places = (struct wo_places){.items = items};
+    for (size_t i = 0; i < scan->tail.count; i++) {
+      const struct wo_pattern *const pattern = wo_pattern_at(scan->set, scan->tail.items[i]);
+      const bool is_stop = sort == SORT_STOP && pattern->mark == WO_MARK_STOPPED;
+      if (is_stop || sort_of(pattern) == sort) items[places->count++] = scan->tail.items[i];
+    }
+    items += places->count;
+    wo_literal_net_place(scan->net, places);
   }
 }
 
+/* The first pattern of the sort, or WO_NOT_FOUND. */
+static size_t first_of(const struct tail *tail, enum sort sort) {
+  const struct wo_places *const places = &tail->scan->tail_sorts[sort];
+  return places->count > 0 ? places->items[0] : WO_NOT_FOUND;
+}
+
 static size_t match(struct tail *tail, enum sort sort, struct wo_candidate *candidate) {
-  return wo__candidate_match(tail->scan, tail->places[sort], candidate, NULL);
+  return wo__candidate_match(tail->scan, &tail->scan->tail_sorts[sort], candidate, NULL);
 }
 
 static struct tail_line line_at(const struct wo_candidate *candidate, size_t pattern) {
@@ -205,14 +207,6 @@ static void look_for_last_line(struct tail *tail, struct wo_candidate *candidate
   tail->has_text = wo_view_trim(candidate->raw).len > 0;
 }
 
-/* Follows numbers out of a total. */
-static void look_for_counter(struct tail *tail, const struct wo_candidate *candidate) {
-  const bool is_begun = tail->counter.count > 0;
-  wo__counter_look(&tail->counter, candidate->raw);
-  if (!is_begun && tail->counter.count > 0 && tail->places[SORT_COUNTER].count > 0)
-    tail->counted = line_at(candidate, tail->items[SORT_COUNTER][0]);
-}
-
 /* ---- What looks like a failure ---- */
 
 /* Signs that the program goes on, in the lines below one; these are walked upwards. */
@@ -299,7 +293,7 @@ static bool has_life_between(struct tail *tail, uint64_t number, uint64_t end, s
  * is none; one that calls it an error says that it is one, whatever its words. Programs tell calmly of signals. */
 static size_t find_failure(struct tail *tail, struct wo_candidate *candidate) {
   const size_t pattern = match(tail, SORT_FAILURE, candidate);
-  const size_t by_level = tail->places[SORT_BY_LEVEL].count > 0 ? tail->items[SORT_BY_LEVEL][0] : WO_NOT_FOUND;
+  const size_t by_level = first_of(tail, SORT_BY_LEVEL);
   const bool may_have_level = by_level != WO_NOT_FOUND && wo__candidate_has_literal(tail->scan, by_level, candidate);
   if (pattern == WO_NOT_FOUND && !may_have_level) return WO_NOT_FOUND;
   const enum wo_severity severity = wo__candidate_line(tail->scan, candidate)->prefix.severity;
@@ -377,14 +371,26 @@ static void look_for_stop(struct tail *tail, struct wo_candidate *candidate) {
   if (pattern != WO_NOT_FOUND && !is_known(tail->scan, candidate)) note_failure(tail, candidate, pattern);
 }
 
+/* Whether the lines so far, none of which looks like a failure, hold so much plain text that the program was at work. There are
+ * not enough of them in most walks, so they are counted when they can be. */
+static bool shows_text(struct tail *tail, const struct wo_candidate *candidate) {
+  if (tail->lines <= TEXT_ALIVE + 1) return false;
+  if (tail->lines > TEXT_ALIVE + 2) return (tail->texts += is_plain(candidate->raw)) > TEXT_ALIVE + 1;
+  struct wo_backwards walk = wo__scan_walk_back(tail->scan, tail->scan->buf_len, tail->scan->line_number);
+  struct wo_view raw = {0};
+  uint64_t offset = 0;
+  for (int i = 0; i < tail->lines && wo__scan_previous_line(&walk, &raw, &offset); i++)
+    tail->texts += is_plain(wo__candidate_end(raw));
+  return tail->texts > TEXT_ALIVE + 1;
+}
+
 static void look_for_failure(struct tail *tail, struct wo_candidate *candidate) {
   if (tail->failure_count == FAILURES_MAX) return;
   if (tail->is_good) {
     look_for_stop(tail, candidate);
     return;
   }
-  if (tail->failure_count == 0 && (tail->texts += is_plain(candidate->raw)) > TEXT_ALIVE + 1)
-    tail->is_good = tail->is_at_work = true;
+  if (tail->failure_count == 0 && shows_text(tail, candidate)) tail->is_good = tail->is_at_work = true;
   const size_t pattern = find_failure(tail, candidate);
   if (pattern == WO_NOT_FOUND || is_known(tail->scan, candidate) || is_of_warning(tail, candidate, pattern)) return;
   note_failure(tail, candidate, pattern);
@@ -450,10 +456,20 @@ static void add_failures(struct tail *tail) {
   if (!is_told || tail->progress.number <= tail->failures[deciding].number) add(tail->scan, &tail->progress, of);
 }
 
-/* How far the log had come when it stopped, if it had further to go. */
-static void add_counter(const struct tail *tail) {
-  const struct wo_counter_series *const series = wo__counter_unfinished(&tail->counter);
-  struct wo_event *const event = series ? add(tail->scan, &tail->counted, WO_EVENT_NONE) : NULL;
+/* How far the log had come when it stopped, if it had further to go, by numbers out of a total in the lines that were walked. */
+static void add_counter(const struct tail *tail, int lines) {
+  struct wo_counter counter = {.count = 0};
+  struct tail_line counted = {.pattern = WO_NOT_FOUND};
+  struct wo_backwards walk = wo__scan_walk_back(tail->scan, tail->scan->buf_len, tail->scan->line_number);
+  struct wo_view raw = {0};
+  uint64_t offset = 0;
+  for (int i = 0; i < lines && wo__scan_previous_line(&walk, &raw, &offset); i++) {
+    const bool is_begun = counter.count > 0;
+    wo__counter_look(&counter, wo__candidate_end(raw));
+    if (!is_begun && counter.count > 0) counted = (struct tail_line){first_of(tail, SORT_COUNTER), raw, walk.number, offset};
+  }
+  const struct wo_counter_series *const series = wo__counter_unfinished(&counter);
+  struct wo_event *const event = series ? add(tail->scan, &counted, WO_EVENT_NONE) : NULL;
   if (!event) return;
   wo_event_set_exact(tail->scan->store, event, WO_FIELD_STEP, (double)series->step);
   wo_event_set_exact(tail->scan->store, event, WO_FIELD_STEP_TOTAL, (double)series->total);
@@ -472,7 +488,6 @@ static void walk_back(struct tail *tail) {
     look_for_last_line(tail, &candidate);
     look_for_success(tail, &candidate);
     look_for_step(tail, &candidate);
-    look_for_counter(tail, &candidate);
     if (!is_explained) look_for_failure(tail, &candidate);
     settle_weak(tail);
   }
@@ -480,10 +495,9 @@ static void walk_back(struct tail *tail) {
 
 void wo__scan_tail(struct wo_scan *scan) {
   const struct tail_line none = {.pattern = WO_NOT_FOUND};
-  struct tail tail = {
-      .scan = scan, .success = none, .weak = none, .progress = none, .alive = none, .counted = none, .last = none};
-  sort_patterns(&tail);
+  struct tail tail = {.scan = scan, .success = none, .weak = none, .progress = none, .alive = none, .last = none};
   walk_back(&tail);
+  const int lines = tail.lines;
   tail.lines += NEAR_LINES + 1;
   settle_weak(&tail);
   add(scan, &tail.success, WO_EVENT_NONE);
@@ -492,7 +506,7 @@ void wo__scan_tail(struct wo_scan *scan) {
     add_failures(&tail);
   } else {
     const struct wo_event *const progress = add(scan, &tail.progress, WO_EVENT_NONE);
-    if (!progress || !wo_event_field(progress, WO_FIELD_STEP_TOTAL)) add_counter(&tail);
+    if (!progress || !wo_event_field(progress, WO_FIELD_STEP_TOTAL)) add_counter(&tail, lines);
     add(scan, &tail.last, WO_EVENT_NONE);
   }
 }

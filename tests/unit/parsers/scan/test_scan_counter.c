@@ -25,7 +25,7 @@ static const struct row rows[] = {
      573},
     {"the first print of a round tells nothing", {"Epoch 1 | 200/573", "Epoch 1 | 400/573", "Epoch 2 | 200/573"}, 0, 0},
     {"one smaller alone tells nothing", {"3/50 files", "7/50 files"}, 0, 0},
-    {"of a bar what was drawn last", {"0/90", "1/90", " 2/90\r 3/90\r 5/90"}, 5, 90},
+    {"of a bar what was drawn last", {"0/90", "1/90", " 2/90", " 3/90", " 5/90"}, 5, 90},
     {"beside another number", {"[10/50] right 9/10", "[20/50] right 17/20", "[30/50] right 25/30"}, 30, 50},
     {"results are none", {"Accuracy: 9612/10000", "Accuracy: 9731/10000", "Accuracy: 9812/10000"}, 0, 0},
     {"nor are dates, versions, paths and decimals",
