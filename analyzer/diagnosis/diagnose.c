@@ -4,10 +4,25 @@
 
 #include <assert.h>
 
+/* Needs that were looked at. Causes need the same few, and the texts of those are the same literals, so places in memory tell
+ * them apart; where a literal is there twice, it is looked at twice. */
+struct seen_needs {
+  struct {
+    const char *text;
+    bool is_met;
+  } slots[256];
+};
+
 /* Whether a fact is unknown, or another text, without which the cause cannot apply. */
-static bool lacks_need(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause) {
+static bool lacks_need(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause, struct seen_needs *seen) {
   for (size_t i = 0; i < cause->need_count; i++) {
-    if (!wo_need_is_met(cause->needs[i], &diagnosis->source)) return true;
+    const struct wo_view need = cause->needs[i];
+    const size_t at = (uintptr_t)need.ptr / 8 % (sizeof seen->slots / sizeof seen->slots[0]);
+    if (seen->slots[at].text != need.ptr) {
+      seen->slots[at].text = need.ptr;
+      seen->slots[at].is_met = wo_need_is_met(need, &diagnosis->source);
+    }
+    if (!seen->slots[at].is_met) return true;
   }
   return false;
 }
@@ -104,8 +119,9 @@ static enum wo_status find_causes(const struct wo_diagnosis *diagnosis, size_t *
   const struct wo_pack *const pack = diagnosis->pack;
   size_t *const places = wo_arena_array(diagnosis->arena, pack->cause_count + 1, sizeof *places);
   size_t count = 0;
+  struct seen_needs seen = {.slots = {{NULL, false}}};
   for (size_t i = 0; places && i < pack->cause_count; i++) {
-    if (pack->causes[i].off || lacks_need(diagnosis, &pack->causes[i])) continue;
+    if (pack->causes[i].off || lacks_need(diagnosis, &pack->causes[i], &seen)) continue;
     const struct wo_cause *const cause = wo_pack_cause_head(pack, i);
     if (!cause) return WO_E_NOMEM;
     if (applies(diagnosis, cause)) places[count++] = i;
@@ -134,7 +150,7 @@ enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, const struct wo
     findings[i].summary =
         wo_localize_text(diagnosis, wo_template_render(cause->summary, &diagnosis->source, diagnosis->arena, NULL));
     wo_diagnose_fixes(diagnosis, &findings[i]);
-    wo_diagnose_would_tell(diagnosis, findings, count, i);
+    if (!diagnosis->is_brief) wo_diagnose_would_tell(diagnosis, findings, count, i);
   }
   *ret_findings = findings;
   *ret_count = count;

@@ -11,6 +11,7 @@ struct wo_diagnosis {
   const struct wo_pack *pack;
   struct wo_facts_source source;
   struct wo_arena *arena; /* of the report */
+  bool is_brief;          /* what would decide between causes is not asked */
 };
 
 /* The value of a fact. */

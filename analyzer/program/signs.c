@@ -67,7 +67,11 @@ static void add_traceback(struct wo_signs_seen *seen, struct wo_arena *arena, co
   const struct wo_view frames = with_slashes(arena, wo_event_text(event, WO_FIELD_FRAMES));
   const size_t place = seen->frames_count;
   add(seen->frames, &seen->frames_count, WO_SIGNS_TRACEBACKS, frames, event->id);
-  if (seen->frames_count > place) wo_pairs_add(seen->has_pair[place], WO_SIGNS_PAIRS, frames);
+  if (seen->frames_count > place) {
+    seen->has_pair[place] = wo_arena_array(arena, WO_SIGNS_PAIRS, sizeof *seen->has_pair[place]);
+    if (seen->has_pair[place] == NULL) seen->frames_count = place; /* the arena knows that memory is out */
+    if (seen->frames_count > place) wo_pairs_add(seen->has_pair[place], WO_SIGNS_PAIRS, frames);
+  }
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
     const struct wo_view file = with_slashes(arena, wo_event_text(event, files[i]));
     add(seen->files, &seen->file_count, sizeof seen->files / sizeof seen->files[0], file, event->id);

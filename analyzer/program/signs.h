@@ -20,7 +20,7 @@ enum { WO_SIGNS_PAIRS = 4096 };
 struct wo_signs_seen {
   const struct wo_job *job;
   struct wo_sign_text frames[WO_SIGNS_TRACEBACKS];
-  bool has_pair[WO_SIGNS_TRACEBACKS][WO_SIGNS_PAIRS]; /* of the frames */
+  bool *has_pair[WO_SIGNS_TRACEBACKS]; /* of the frames: WO_SIGNS_PAIRS each */
   size_t frames_count;
   struct wo_sign_text files[2 * WO_SIGNS_TRACEBACKS];
   size_t file_count;

@@ -85,6 +85,9 @@ void wo_report_json(const struct wo_report *report, struct wo_text *out);
 /* Makes the report of a job: evaluates the rules over its facts. WO_E_NOMEM. *ret_report is released with wo_report_free. */
 enum wo_status wo_report_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_report **ret_report);
 
+/* As that, for a row alone: findings do not say what would settle them. */
+enum wo_status wo_report_make_brief(const struct wo_job *job, const struct wo_pack *pack, struct wo_report **ret_report);
+
 /* Frees a report; NULL allowed; returns NULL. */
 struct wo_report *wo_report_free(struct wo_report *report);
 

@@ -236,11 +236,12 @@ static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report
 }
 
 /* Findings are made before the line to resubmit with, which is shown only if a fix is proposed. */
-static enum wo_status fill(struct wo_report *report, const struct wo_job *job, const struct wo_pack *pack) {
+static enum wo_status fill(struct wo_report *report, const struct wo_job *job, const struct wo_pack *pack, bool is_brief) {
   const struct wo_facts *const facts = &report->facts;
   enum wo_status status = wo_facts_make(job, pack, &report->arena, &report->facts);
   if (status != WO_OK) return status;
-  const struct wo_diagnosis diagnosis = {.facts = facts, .pack = pack, .source = wo_facts_source(facts), .arena = &report->arena};
+  const struct wo_diagnosis diagnosis = {
+      .facts = facts, .pack = pack, .source = wo_facts_source(facts), .arena = &report->arena, .is_brief = is_brief};
   if (facts->sizes->has_request) report->request = facts->sizes;
   status = wo_diagnose(&diagnosis, &report->findings, &report->finding_count);
   if (status == WO_OK) status = make_folds(&diagnosis, report);
@@ -251,18 +252,26 @@ static enum wo_status fill(struct wo_report *report, const struct wo_job *job, c
   return wo_arena_is_exhausted(&report->arena) ? WO_E_NOMEM : status;
 }
 
-enum wo_status wo_report_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_report **ret_report) {
+static enum wo_status make(const struct wo_job *job, const struct wo_pack *pack, bool is_brief, struct wo_report **ret_report) {
   struct wo_report *report = calloc(1, sizeof *report);
   if (!report) return WO_E_NOMEM;
   wo_arena_init(&report->arena, WO_LIMIT_REPORT_BYTES);
   report->job = job;
-  const enum wo_status status = fill(report, job, pack);
+  const enum wo_status status = fill(report, job, pack, is_brief);
   if (status != WO_OK) {
     wo_report_free(report);
     return status;
   }
   *ret_report = report;
   return WO_OK;
+}
+
+enum wo_status wo_report_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_report **ret_report) {
+  return make(job, pack, false, ret_report);
+}
+
+enum wo_status wo_report_make_brief(const struct wo_job *job, const struct wo_pack *pack, struct wo_report **ret_report) {
+  return make(job, pack, true, ret_report);
 }
 
 /* A job that just ends has none. */

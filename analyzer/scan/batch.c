@@ -178,7 +178,7 @@ static void diagnose(struct wo_batch *batch, struct wo_batch_job *todo, const st
   struct wo_report *report = NULL;
   struct wo_job *const job = make_job(batch, todo, thread);
   if (!job) return;
-  if (wo_job_close(job) == WO_OK && wo_report_make(job, thread->diagnoser->pack, &report) == WO_OK)
+  if (wo_job_close(job) == WO_OK && wo_report_make_brief(job, thread->diagnoser->pack, &report) == WO_OK)
     todo->is_done = keep_row(batch, todo, report);
   wo_report_free(report);
   wo_job_free(job);

@@ -31,7 +31,7 @@ static int32_t find_run(const struct wo_story *story, const struct wo_name_attem
 /* Makes a run for each attempt in the names of the inputs. Attempts beyond the limit of runs are left out. */
 static void collect(struct wo_job *job) {
   struct wo_story *story = &job->story;
-  for (size_t i = 0; i < job->input_count && story->run_count < WO_LIMIT_RUNS; i++) {
+  for (size_t i = 0; i < job->input_count && story->run_count < story->run_room; i++) {
     struct wo_name_attempt name;
     if (!wo_name_attempt(job->inputs[i].path, &name) || find_run(story, &name) >= 0) continue;
     story->runs[story->run_count++] = (struct wo_run){.file = (uint32_t)i,

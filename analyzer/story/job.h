@@ -97,6 +97,7 @@ struct wo_story {
   enum wo_role *roles; /* one per event */
   struct wo_run *runs; /* by file, then in the order of lines; none for files that hold a single run */
   size_t run_count;
+  size_t run_room; /* runs that can be told apart: WO_LIMIT_RUNS, or fewer where there is not so much evidence */
   int32_t *run_of;                    /* one per event: index into runs, or -1 */
   bool is_rank_inferred;              /* no line names the rank of the failure; srun's lines about tasks leave only this one */
   bool is_order_uncertain;            /* `rival` may have come before the failure */

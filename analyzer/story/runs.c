@@ -182,7 +182,7 @@ static void start_run(struct walk *walk, uint64_t line) {
 /* Closes the run at `last_line`. False beyond the limit of runs: the run then goes on. */
 static bool close_run(struct walk *walk, uint64_t last_line) {
   struct wo_story *story = walk->story;
-  if (story->run_count == WO_LIMIT_RUNS) return false;
+  if (story->run_count == story->run_room) return false;
   walk->run.last_line = last_line;
   story->runs[story->run_count++] = walk->run;
   return true;
@@ -309,7 +309,10 @@ static void assign_runs(struct wo_job *job, const int32_t *run_of_file) {
 
 enum wo_status wo__runs_find(struct wo_job *job) {
   struct wo_story *story = &job->story;
-  story->runs = wo_arena_array(&job->arena, WO_LIMIT_RUNS, sizeof *story->runs);
+  /* A run ends with an event, or with its file, or is an attempt, which a file is named after. */
+  const size_t most = job->events.count + 2 * job->input_count;
+  story->run_room = most < WO_LIMIT_RUNS ? most : WO_LIMIT_RUNS;
+  story->runs = wo_arena_array(&job->arena, story->run_room + 1, sizeof *story->runs);
   story->run_of = wo_arena_array(&job->arena, job->events.count + 1, sizeof *story->run_of);
   const int32_t *run_of_file = NULL;
   if (!story->runs || !story->run_of || wo__attempts_find(job, &run_of_file) != WO_OK) return WO_E_NOMEM;

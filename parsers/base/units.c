@@ -266,22 +266,27 @@ static int days_in_month(int year, int month) {
   return month == 2 && is_leap ? 29 : days[month - 1];
 }
 
-static bool read_fixed(struct wo_view *rest, size_t count, int *ret_value) {
+/* Times are at the front of most lines: these two are inline, and small. */
+static inline bool read_fixed(struct wo_view *rest, size_t count, int *ret_value) {
   if (rest->len < count) return false;
   int value = 0;
   for (size_t i = 0; i < count; i++) {
-    if (!wo_is_digit(rest->ptr[i])) return false;
-    value = value * 10 + (rest->ptr[i] - '0');
+    const unsigned digit = (unsigned char)rest->ptr[i] - (unsigned)'0';
+    if (digit > 9) return false;
+    value = value * 10 + (int)digit;
   }
-  *rest = wo_view_skip(*rest, count);
+  *rest = (struct wo_view){rest->ptr + count, rest->len - count};
   *ret_value = value;
   return true;
 }
 
-static bool read_one_of(struct wo_view *rest, const char *allowed) {
-  if (rest->len == 0 || rest->ptr[0] == '\0' || strchr(allowed, rest->ptr[0]) == NULL) return false;
-  *rest = wo_view_skip(*rest, 1);
-  return true;
+static inline bool read_one_of(struct wo_view *rest, const char *allowed) {
+  for (const char *c = allowed; rest->len > 0 && *c != '\0'; c++) {
+    if (rest->ptr[0] != *c) continue;
+    *rest = (struct wo_view){rest->ptr + 1, rest->len - 1};
+    return true;
+  }
+  return false;
 }
 
 /* "2025-01-06". Slashes and other orders are not guessed: the place of the month differs by country. */

@@ -1,42 +1,59 @@
-/* Each literal hangs in a table by the three of its bytes in a row that are rarest in logs. A line is walked byte by byte; where
- * two bytes may be the first of these, and three bytes are, the literals are compared. */
+/* Each literal hangs in a table by the three of its bytes in a row that are rarest in logs. The hash of each three bytes of a
+ * line is looked up without a branch that depends on the text, and where some may be those of literals, the literals are
+ * compared. */
 #include "parsers/scan/literal_net.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 3, PAIR = 2, HASH_BITS = 15, HEADS = 1024, NO_SLOT = UINT16_MAX };
+enum { WINDOW = 3, PAIR = 2, HASH_BITS = 17, HEADS = 1024, NO_SLOT = UINT16_MAX };
+
+/* Windows that are looked up in one go. */
+enum { BLOCK = 512 };
 
 struct entry {
   struct wo_view literal;
+  uint32_t window; /* its bytes; of a literal of two bytes, these */
   uint16_t offset; /* of its window */
   uint16_t slot;   /* of its pattern in the list */
   uint16_t next;   /* under the same head, from 1; 0 ends */
 };
 
 struct wo_literal_net {
-  uint64_t is_there[(1 << HASH_BITS) / 64]; /* hashes of windows */
-  uint64_t begins[(1 << 16) / 64];          /* the first two bytes of windows, and literals of two bytes */
+  uint64_t is_there[(1 << HASH_BITS) / 64]; /* hashes of windows, and of all that begin with a literal of two bytes */
   uint64_t is_pair[(1 << 16) / 64];         /* literals of two bytes */
   uint16_t heads[HEADS];                    /* from 1 */
   struct wo_net_hits always;                /* patterns without literals */
   struct entry *entries;                    /* those with literals shorter than a window come last */
   size_t entry_count, short_count;
   bool has_single;            /* a literal of one byte, which is looked for by itself */
-  const struct entry *shorts; /* their end */
+  const struct entry *shorts; /* the end of these */
   uint16_t *slot_of;          /* by the index of a pattern in its set */
   const size_t *items;        /* the index of the pattern of each slot */
 };
 
-static inline uint32_t hash_window(const char *at) {
-  const uint32_t bytes =
-      (uint32_t)(unsigned char)at[0] | (uint32_t)(unsigned char)at[1] << 8 | (uint32_t)(unsigned char)at[2] << 16;
-  return bytes * UINT32_C(2654435761) >> (32 - HASH_BITS);
-}
-
 static inline uint32_t pair_at(const char *at) {
   return (uint32_t)(unsigned char)at[0] | (uint32_t)(unsigned char)at[1] << 8;
+}
+
+/* Of three bytes, the first one lowest; what is above them does not matter. */
+static inline uint32_t hash_of(uint32_t bytes) {
+  return (bytes << 8) * UINT32_C(2654435761) >> (32 - HASH_BITS);
+}
+
+static inline uint32_t window_at(const char *at) {
+  return pair_at(at) | (uint32_t)(unsigned char)at[2] << 16;
+}
+
+/* The same of a window that a byte follows, by one load. Bytes that a machine stores the other way round are put in order. */
+static inline uint32_t hash_inside(const char *at) {
+  uint32_t bytes = 0;
+  memcpy(&bytes, at, sizeof bytes);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  bytes = __builtin_bswap32(bytes);
+#endif
+  return hash_of(bytes);
 }
 
 /* How often a byte is met in logs, roughly: small letters and blanks most. */
@@ -67,24 +84,27 @@ static void set_bit(struct wo_net_hits *hits, size_t slot) {
   hits->words[slot / 64] |= UINT64_C(1) << (slot % 64);
 }
 
-static void note_pair(uint64_t *pairs, const char *at) {
-  const uint32_t pair = pair_at(at);
-  pairs[pair / 64] |= UINT64_C(1) << (pair % 64);
-}
-
-static bool has_pair(const uint64_t *pairs, const char *at) {
-  const uint32_t pair = pair_at(at);
-  return (pairs[pair / 64] >> (pair % 64) & 1) != 0;
-}
-
 static void hang_up(struct wo_literal_net *net, const struct frequencies *frequencies, struct entry *entry, size_t number) {
   entry->offset = rarest_window(frequencies, entry->literal);
-  const uint32_t hash = hash_window(entry->literal.ptr + entry->offset);
+  entry->window = window_at(entry->literal.ptr + entry->offset);
+  const uint32_t hash = hash_of(entry->window);
   uint16_t *const head = &net->heads[hash % HEADS];
   net->is_there[hash / 64] |= UINT64_C(1) << (hash % 64);
   entry->next = *head;
   *head = (uint16_t)number;
-  note_pair(net->begins, entry->literal.ptr + entry->offset);
+}
+
+static void add_short(struct wo_literal_net *net, const struct entry *entry, size_t capacity) {
+  struct entry *const kept = &net->entries[capacity - ++net->short_count];
+  *kept = *entry;
+  net->has_single = net->has_single || entry->literal.len < PAIR;
+  if (entry->literal.len < PAIR) return;
+  const uint32_t pair = kept->window = pair_at(entry->literal.ptr);
+  net->is_pair[pair / 64] |= UINT64_C(1) << (pair % 64);
+  for (unsigned third = 0; third <= UCHAR_MAX; third++) {
+    const uint32_t hash = hash_of(pair | third << 16);
+    net->is_there[hash / 64] |= UINT64_C(1) << (hash % 64);
+  }
 }
 
 /* Short literals fill the table of entries from its end. */
@@ -93,13 +113,12 @@ static void add_pattern(struct wo_literal_net *net, const struct frequencies *fr
   if (pattern->literal_count == 0) set_bit(&net->always, slot);
   for (size_t i = 0; i < pattern->literal_count; i++) {
     const struct entry entry = {.literal = pattern->literals[i], .slot = (uint16_t)slot};
+    if (entry.literal.len == 0) {
+      set_bit(&net->always, slot);
+      continue;
+    }
     if (entry.literal.len < WINDOW) {
-      net->entries[capacity - ++net->short_count] = entry;
-      if (entry.literal.len == PAIR) {
-        note_pair(net->begins, entry.literal.ptr);
-        note_pair(net->is_pair, entry.literal.ptr);
-      }
-      net->has_single = net->has_single || entry.literal.len < PAIR;
+      add_short(net, &entry, capacity);
       continue;
     }
     net->entries[net->entry_count++] = entry;
@@ -138,17 +157,19 @@ void wo_literal_net_free(struct wo_literal_net *net) {
   free(net);
 }
 
-static bool is_at(const struct entry *entry, struct wo_view text, size_t window_at) {
-  if (window_at < entry->offset) return false;
-  const size_t start = window_at - entry->offset;
+static bool is_at(const struct entry *entry, struct wo_view text, size_t place) {
+  if (place < entry->offset) return false;
+  const size_t start = place - entry->offset;
   return text.len - start >= entry->literal.len && memcmp(text.ptr + start, entry->literal.ptr, entry->literal.len) == 0;
 }
 
 /* Sets the patterns that have the two bytes as a literal. */
 static void find_pair(const struct wo_literal_net *net, const char *at, struct wo_net_hits *hits) {
+  const uint32_t pair = pair_at(at);
+  if ((net->is_pair[pair / 64] >> (pair % 64) & 1) == 0) return;
   for (size_t i = 1; i <= net->short_count; i++) {
     const struct entry *const entry = &net->shorts[-(ptrdiff_t)i];
-    if (entry->literal.len == PAIR && memcmp(entry->literal.ptr, at, PAIR) == 0) set_bit(hits, entry->slot);
+    if (entry->literal.len == PAIR && entry->window == pair) set_bit(hits, entry->slot);
   }
 }
 
@@ -159,18 +180,36 @@ static void find_singles(const struct wo_literal_net *net, struct wo_view text, 
   }
 }
 
+/* Writes the places of the windows that may be those of literals. A byte follows each of them, so that four are read at once. */
+static size_t look_up(const struct wo_literal_net *net, const char *text, size_t count, uint16_t *ret_found) {
+  size_t found = 0;
+  for (size_t i = 0; i < count; i++) {
+    const uint32_t hash = hash_inside(text + i);
+    ret_found[found] = (uint16_t)i;
+    found += net->is_there[hash / 64] >> (hash % 64) & 1;
+  }
+  return found;
+}
+
+static void find_around(const struct wo_literal_net *net, struct wo_view text, size_t place, struct wo_net_hits *hits) {
+  const uint32_t window = window_at(text.ptr + place);
+  find_pair(net, text.ptr + place, hits);
+  for (uint16_t at = net->heads[hash_of(window) % HEADS]; at != 0; at = net->entries[at - 1].next) {
+    const struct entry *const entry = &net->entries[at - 1];
+    if (entry->window == window && is_at(entry, text, place)) set_bit(hits, entry->slot);
+  }
+}
+
 struct wo_net_hits wo_literal_net_find(const struct wo_literal_net *net, struct wo_view text) {
   struct wo_net_hits hits = net->always;
-  for (size_t i = 0; i + PAIR <= text.len; i++) {
-    if (!has_pair(net->begins, text.ptr + i)) continue;
-    if (has_pair(net->is_pair, text.ptr + i)) find_pair(net, text.ptr + i, &hits);
-    if (i + WINDOW > text.len) break;
-    const uint32_t hash = hash_window(text.ptr + i);
-    if ((net->is_there[hash / 64] >> (hash % 64) & 1) == 0) continue;
-    for (uint16_t at = net->heads[hash % HEADS]; at != 0; at = net->entries[at - 1].next) {
-      if (is_at(&net->entries[at - 1], text, i)) set_bit(&hits, net->entries[at - 1].slot);
-    }
+  uint16_t found[BLOCK];
+  const size_t inside = text.len > WINDOW ? text.len - WINDOW : 0; /* windows that a byte follows */
+  for (size_t from = 0; from < inside; from += BLOCK) {
+    const size_t count = look_up(net, text.ptr + from, inside - from < BLOCK ? inside - from : BLOCK, found);
+    for (size_t i = 0; i < count; i++) find_around(net, text, from + found[i], &hits);
   }
+  if (text.len >= WINDOW) find_around(net, text, text.len - WINDOW, &hits);
+  if (text.len >= PAIR) find_pair(net, text.ptr + text.len - PAIR, &hits);
   if (net->has_single) find_singles(net, text, &hits);
   return hits;
 }

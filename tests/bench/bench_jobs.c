@@ -27,7 +27,7 @@ static bool run_job(struct wo_job_workspace *workspace, const struct wo_pack *pa
   struct wo_err err = {0};
   if (wo_job_new_in(workspace, &job) != WO_OK) return false;
   if (wo_input_open(path, &input, &err) == WO_OK) (void)wo_job_read(job, input, path, &err);
-  const bool is_good = wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK;
+  const bool is_good = wo_job_close(job) == WO_OK && wo_report_make_brief(job, pack, &report) == WO_OK;
   if (job->input_count > 0) *bytes += job->inputs[0].bytes;
   if (prints && is_good) print_events(job, path);
   wo_report_free(report);
