@@ -126,6 +126,10 @@ static struct wo_value get_from_source(void *context, struct wo_view name) {
   return wo_facts_get(context, name);
 }
 
+static struct wo_value get_at(void *context, size_t place) {
+  return wo__facts_at(context, place);
+}
+
 static size_t count_rows(void *context, enum wo_rows rows) {
   const struct wo_facts *facts = context;
   return rows == WO_ROWS_RANK ? facts->rank_rows.count : facts->card_rows.count;
@@ -140,5 +144,5 @@ struct wo_facts_source wo_facts_source(const struct wo_facts *facts) {
     const struct wo_facts *in;
     void *out;
   } cast = {.in = facts};
-  return (struct wo_facts_source){.get = get_from_source, .context = cast.out, .row_count = count_rows, .get_row = get_from_row};
+  return (struct wo_facts_source){.get = get_from_source, .get_at = get_at, .context = cast.out, .row_count = count_rows, .get_row = get_from_row};
 }

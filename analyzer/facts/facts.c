@@ -105,6 +105,11 @@ const struct wo_setting *wo_facts_setting(const struct wo_facts *facts, struct w
   return NULL;
 }
 
+struct wo_value wo__facts_at(const struct wo_facts *facts, size_t place) {
+  assert(facts->stage == NULL && "rules are asked when all stages are done");
+  return place < facts->row_count ? facts->rows[place].value : wo_value_unknown(WO_UNIT_NONE);
+}
+
 struct wo_value wo__facts_value(const struct wo_facts *facts, struct wo_view name) {
   assert(wo__fact_is_readable(facts, name) && "not among what the stage needs");
   if (wo_view_starts(name, "config.")) {

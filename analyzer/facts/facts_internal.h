@@ -64,6 +64,9 @@ bool wo__is_of_this_end(const struct wo_job *job, const struct wo_event *event);
 /* As wo_facts_get, but only for facts that a stage gives: those of the time line are unknown. */
 struct wo_value wo__facts_value(const struct wo_facts *facts, struct wo_view name);
 
+/* The value of the fact at a place (wo_fact_place), when all stages are done. */
+struct wo_value wo__facts_at(const struct wo_facts *facts, size_t place);
+
 /* The alias of a knob that a printed key (dotted or not) is or ends in, or NULL. If several match, the one with most parts. */
 const struct wo_alias *wo__facts_alias(const struct wo_knob *knob, struct wo_view key);
 

@@ -65,7 +65,8 @@ static bool is_second_start(struct wo_opening *opening, size_t at) {
   return opening->again == STARTS_MIN;
 }
 
-/* Keeps the longest stretch of the line without digits and control characters, in the bytes by which it is known. */
+/* Keeps the longest stretch, or the first one that is long enough, of the line without digits and control characters, in the
+ * bytes by which it is known. */
 static void keep_sign(struct wo_opening *opening, size_t at, struct wo_view line) {
   const size_t len = line.len < KNOWN_BYTES ? line.len : KNOWN_BYTES;
   size_t best = 0, best_len = 0;
@@ -75,6 +76,7 @@ static void keep_sign(struct wo_opening *opening, size_t at, struct wo_view line
     if (i - start > best_len) {
       best = start;
       best_len = i - start;
+      if (best_len >= WO_SCAN_SIGN_BYTES) break;
     }
     start = i + 1;
   }

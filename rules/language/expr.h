@@ -66,6 +66,8 @@ struct wo_names {
   /* The closest name that exists, for messages, or an empty view; may be NULL. */
   struct wo_view (*nearest)(void *context, struct wo_view name);
   enum wo_unit (*unit_of)(void *context, struct wo_view name);
+  /* Where a source finds the fact of that name, or WO_NOT_FOUND; may be NULL. */
+  size_t (*place_of)(void *context, struct wo_view name);
   const struct wo_expr *(*definition)(void *context, struct wo_view name);
   void *context;
 };
@@ -76,10 +78,12 @@ enum wo_rows { WO_ROWS_NONE, WO_ROWS_RANK, WO_ROWS_CARD };
 /* The table that a name is a column of: "rank.free" of WO_ROWS_RANK. */
 enum wo_rows wo_rows_of(struct wo_view name);
 
-/* Supplies the value of a fact at evaluation. row_count and get_row (both NULL: no rows) supply the tables; `row` is the
+/* Supplies the value of a fact at evaluation. get_at (may be NULL) is asked for those whose place was known when the expression
+ * was parsed. row_count and get_row (both NULL: no rows) supply the tables; `row` is the
  * evaluator's own and to be left 0. is_open: no fact is settled, so that known() of one is undecided (wo_expr_constant). */
 struct wo_facts_source {
   struct wo_value (*get)(void *context, struct wo_view name);
+  struct wo_value (*get_at)(void *context, size_t place);
   void *context;
   size_t (*row_count)(void *context, enum wo_rows rows);
   struct wo_value (*get_row)(void *context, size_t row, struct wo_view name);

@@ -298,15 +298,16 @@ static struct wo_value eval_constant(const struct wo_node *node, const struct wo
 }
 
 /* A column's value in the present row, any other fact's from the job. */
-static struct wo_value get_fact(struct wo_view name, enum wo_rows rows, const struct wo_facts_source *facts) {
-  if (rows == WO_ROWS_NONE) return facts->get(facts->context, name);
-  return facts->get_row == NULL ? wo_value_unknown(WO_UNIT_NONE) : facts->get_row(facts->context, facts->row, name);
+static struct wo_value get_fact(const struct wo_node *node, const struct wo_facts_source *facts) {
+  if (node->place > 0 && facts->get_at != NULL) return facts->get_at(facts->context, node->place - 1);
+  if (node->rows == WO_ROWS_NONE) return facts->get(facts->context, node->as.text);
+  return facts->get_row == NULL ? wo_value_unknown(WO_UNIT_NONE) : facts->get_row(facts->context, facts->row, node->as.text);
 }
 
 /* If a source gives another unit than was declared, or NaN, the fact counts as unknown. The comparison is written so that a NaN,
  * for which every comparison is false, fails it. */
 static struct wo_value eval_fact(const struct wo_node *node, const struct wo_facts_source *facts) {
-  struct wo_value value = get_fact(node->as.text, node->rows, facts);
+  struct wo_value value = get_fact(node, facts);
   if (!value.is_known || value.unit != node->unit) return wo_value_unknown(node->unit);
   if (node->unit == WO_UNIT_TEXT) return value;
   if (node->unit == WO_UNIT_BOOL) return with_evidence(wo_value_bool(value.truth), value, value);

@@ -27,6 +27,7 @@ struct wo_node {
   uint32_t height;       /* 1 for a leaf; definitions expanded */
   uint32_t nodes;        /* in this tree; definitions expanded */
   uint32_t arg_count;
+  uint32_t place; /* of a fact, from 1 (struct wo_names); 0: it is not known */
   union {
     double number;
     struct wo_view text;

@@ -402,6 +402,8 @@ static const struct wo_node *read_name(struct parser *p, struct wo_view name) {
   node->as.text = name;
   node->source = name;
   node->rows = wo_rows_of(name);
+  const size_t place = names->place_of == NULL ? WO_NOT_FOUND : names->place_of(names->context, name);
+  if (node->rows == WO_ROWS_NONE && place < UINT32_MAX) node->place = (uint32_t)place + 1;
   if (node->rows != WO_ROWS_NONE && p->row_at == WO_NOT_FOUND) p->row_at = start;
   return node;
 }

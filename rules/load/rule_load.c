@@ -23,6 +23,11 @@ static enum wo_unit unit_of(void *context, struct wo_view name) {
   return wo_fact_unit(loader->pack, name);
 }
 
+static size_t fact_place_of(void *context, struct wo_view name) {
+  const struct wo_loader *const loader = context;
+  return wo_fact_place(loader->pack, name);
+}
+
 /* The definitions of all rules, and the lets of the rule being read, and of no other: they are forgotten when the next rule
  * begins. A linear search over a handful. */
 static const struct wo_expr *definition_of(void *context, struct wo_view name) {
@@ -353,8 +358,8 @@ enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum
   if (is_loaded) {
     wo_arena_init(&pack->arena, WO_LIMIT_PACK_BYTES);
     *loader = (struct wo_loader){.pack = pack, .depth = depth, .err = err};
-    loader->names =
-        (struct wo_names){.nearest = nearest_name, .unit_of = unit_of, .definition = definition_of, .context = loader};
+    loader->names = (struct wo_names){
+        .nearest = nearest_name, .unit_of = unit_of, .place_of = fact_place_of, .definition = definition_of, .context = loader};
     is_loaded = parse_files(loader, files, count, jsons) && read_files(loader, files, count, jsons);
     if (is_loaded) hash_files(pack, files, count);
     status = loader->status;
