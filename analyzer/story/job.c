@@ -237,17 +237,19 @@ struct front {
 
 /* Reads to the end, to the first error (a pipe is waited for until there is enough to see what it brings), or only the first
  * block of a recording; in each case the scanner is ended, so that lines before the error count. */
-static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, char *buf, struct wo_scan_summary *ret_summary,
+static enum wo_status pump(struct wo_job *job, struct wo_scan *scan, struct wo_input *input, struct wo_scan_summary *ret_summary,
                            struct front *ret_front, struct wo_err *err) {
+  char *const buf = job->workspace->buf;
+  const size_t part = job->part_bytes > 0 ? job->part_bytes : WO_LIMIT_READ_BYTES;
   struct wo_utf16 utf16 = {0};
   enum wo_status status = WO_OK;
   size_t len = 0;
   do {
-    const size_t least = wo_input_bytes(input) == 0 ? SAMPLE_BYTES : 1;
+    const size_t least = wo_input_bytes(input) == 0 && part >= SAMPLE_BYTES ? SAMPLE_BYTES : 1;
     size_t more = 1;
     for (len = 0; status == WO_OK && len < least && more > 0; len += more) {
       more = 0;
-      status = wo_input_read(input, buf + len, WO_LIMIT_READ_BYTES - len, &more, err);
+      status = wo_input_read(input, buf + len, part - len, &more, err);
     }
     const struct wo_view text = wo_utf16_read(&utf16, (struct wo_view){buf, len}, buf + WO_LIMIT_READ_BYTES);
     if (len > 0 && wo_input_bytes(input) == len) {
@@ -256,6 +258,8 @@ static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, char *b
       if (ret_front->recording.len > 0) break;
     }
     if (wo_scan_feed(scan, text.ptr, text.len) != WO_OK) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
+    const bool is_text = status == WO_OK && len > 0 && !ret_front->is_binary && !ret_front->is_utf16;
+    if (is_text && job->reader) job->reader->after_part(job->reader, job, scan, input);
   } while (status == WO_OK && len > 0);
   const enum wo_status end = wo_scan_end(scan, ret_summary);
   return status != WO_OK ? status : end;
@@ -291,9 +295,10 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
   if (wo_input_file_name(input)) row->is_path_exact = false; /* no file has this path */
   struct wo_scan *scan = NULL;
   if (start_scan(job, path, 1, &scan) != WO_OK) return wo_err_set(err, WO_E_NOMEM, "out of memory");
+  if (job->reader && !job->reader->begin(job->reader, job, scan, input)) start_scan(job, path, 1, &scan);
   struct wo_scan_summary summary = {0};
   struct front front = {0};
-  enum wo_status status = pump(scan, input, job->workspace->buf, &summary, &front, err);
+  enum wo_status status = pump(job, scan, input, &summary, &front, err);
   note_summary(job, row, &summary);
   if (front.recording.len > 0) {
     row->is_recording = true;

@@ -118,6 +118,17 @@ struct wo_story {
   int32_t rank_count; /* ranks seen or configured, or -1 */
 };
 
+struct wo_job;
+
+/* Takes part in the reading of an input (analyzer/pack/bookmark.h). */
+struct wo_job_reader {
+  /* Called with the scanner made ready, before the first byte. True: it has brought the scanner, the evidence and the input to a
+   * later place. False: the input is as it was; the scanner is made ready again. */
+  bool (*begin)(struct wo_job_reader *reader, struct wo_job *job, struct wo_scan *scan, struct wo_input *input);
+  /* Called behind each part of a text that the scanner took. */
+  void (*after_part)(struct wo_job_reader *reader, struct wo_job *job, struct wo_scan *scan, struct wo_input *input);
+};
+
 struct wo_job {
   struct wo_arena arena;
   struct wo_event_store events;
@@ -132,7 +143,9 @@ struct wo_job {
   const char *const *paths; /* of all inputs, read or not: see wo_job_expect */
   size_t path_count;
   bool no_prefilter;
-  struct wo_story story; /* filled by wo_job_close */
+  size_t part_bytes; /* taken from an input at a time, at most WO_LIMIT_READ_BYTES; 0: that many (others are for tests) */
+  struct wo_job_reader *reader; /* of the inputs that are read from now on; NULL: none. Borrowed */
+  struct wo_story story;        /* filled by wo_job_close */
 };
 
 /* What reading takes and jobs can share one after the other: the patterns made ready, the scanner, the buffer for bytes. A thread

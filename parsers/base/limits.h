@@ -151,6 +151,16 @@
 /* Bytes at the start of a file by which a scan tells one that has grown from another of the same name; no cap. */
 #define WO_LIMIT_HEAD_HASH_BYTES ((size_t)4096)
 
+/* A reach: logs of so many bytes get a bookmark, from which a scan goes on when they have grown; smaller ones are read again. It is
+ * put into the last bytes, where a line ends at which nothing is under way, and before that in steps. */
+#define WO_LIMIT_BOOKMARK_FILE_BYTES (INT64_C(4) * 1024 * 1024)
+#define WO_LIMIT_BOOKMARK_TAIL_BYTES (UINT64_C(1024) * 1024)
+#define WO_LIMIT_BOOKMARK_STEP_BYTES (UINT64_C(16) * 1024 * 1024)
+
+/* One bookmark, and those of one job, compressed: protect memory. Logs without one are read again. */
+#define WO_LIMIT_BOOKMARK_BYTES ((size_t)4 * 1024 * 1024)
+#define WO_LIMIT_BOOKMARKS_BYTES ((size_t)8 * 1024 * 1024)
+
 /* Jobs, and files, of accounting that is looked up (40 bytes for a job, its header for a file): protect memory. */
 #define WO_LIMIT_ACCOUNTS ((size_t)1000 * 1000)
 #define WO_LIMIT_ACCOUNT_FILES ((size_t)65536)

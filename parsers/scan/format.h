@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "parsers/base/keep/keep.h"
 #include "parsers/event/event.h"
 #include "parsers/match/pattern.h"
 #include "parsers/prefix/prefix.h"
@@ -59,6 +60,8 @@ struct wo_follower {
   void (*emit)(struct wo_scan *scan, void *state);
   /* Releases what the state owns, not the state. May be NULL. */
   void (*done)(void *state);
+  /* Writes the state, or reads one into zeroed memory, which `done` releases however that ends. */
+  void (*keep)(struct wo_scan *scan, void *state, struct wo_keep *keep);
 };
 
 /* The state in the running scan, made when it is first asked for. NULL when memory is out: the store knows it then. */
@@ -128,6 +131,9 @@ void wo_scan_note_cap(struct wo_scan *scan, enum wo_cap cap, uint64_t count);
 /* The store that events go to, and the patterns in use. */
 struct wo_event_store *wo_scan_store(struct wo_scan *scan);
 struct wo_pattern_set *wo_scan_patterns(struct wo_scan *scan);
+
+/* Writes or reads which of the patterns it is. Nothing else than a pattern of the set is read. */
+void wo_scan_keep_pattern(struct wo_scan *scan, struct wo_keep *keep, const struct wo_pattern **pattern);
 
 /* Fills *line from raw bytes, cleaned into the scanner's buffer: the views of the line that is being read are invalid then. */
 void wo_scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line);

@@ -11,7 +11,7 @@
 #include <assert.h>
 
 #include "parsers/scan/scan_internal.h"
-#include "parsers/scan/wrap.h"
+#include "parsers/scan/wrap/wrap.h"
 
 const char *wo_cap_text(enum wo_cap cap, uint64_t count) {
   static const char *const texts[][2] = {
@@ -246,9 +246,9 @@ static void process(struct wo_scan *scan) {
   if (scan->pos < ready.next) advance(scan, ready.next);
 }
 
-/* Makes room at the end of the buffer, keeping the lookback. */
+/* Makes room at the end of the buffer, keeping the lookback: from a line that was looked back at, too. */
 static void compact(struct wo_scan *scan) {
-  const size_t keep = scan->pos < WO_LIMIT_LOOKBACK_BYTES ? 0 : scan->pos - WO_LIMIT_LOOKBACK_BYTES;
+  const size_t keep = scan->pos < 2 * WO_LIMIT_LOOKBACK_BYTES ? 0 : scan->pos - 2 * WO_LIMIT_LOOKBACK_BYTES;
   struct wo_unwrap *const unwrap = &scan->unwrap;
   const size_t raw_len = unwrap->raw_end - unwrap->raw_start;
   memmove(scan->buf, scan->buf + keep, scan->buf_len - keep);

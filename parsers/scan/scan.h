@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "parsers/base/limits.h"
 #include "parsers/base/status.h"
+#include "parsers/base/text.h"
 #include "parsers/event/event.h"
 #include "parsers/match/pattern.h"
 
@@ -77,6 +79,28 @@ enum wo_status wo_scan_feed(struct wo_scan *scan, const char *bytes, size_t len)
 /* The pattern id of an event of kind run_start that no pattern found: the first lines of the input stand there again, after an
  * end. */
 #define WO_SCAN_BEGINS_AGAIN "log-begins-again"
+
+/* A place in an input at which a scan was kept. */
+struct wo_scan_place {
+  uint64_t next;   /* where the bytes begin that are to be given next */
+  uint64_t before; /* bytes before it that the scanner has to be given again, because it looks back at them */
+};
+
+/* Most of those. */
+#define WO_SCAN_BEFORE_MAX (2 * WO_LIMIT_LOOKBACK_BYTES + 2 * WO_LIMIT_LINE_BYTES)
+
+/* Appends to *out all that the scan has learnt from the bytes so far, but for the evidence in its store, and tells where it is to
+ * go on; *ret_before are the bytes before that place, valid until the next call. The scan itself goes on as if nothing had been
+ * asked; what is kept does not depend on what follows. False, and *out has something of no use behind what it had: there is no
+ * such place here, because a construct over lines is open, the lines are wrapped ones, or it is too early. Between calls of
+ * wo_scan_feed. */
+bool wo_scan_keep(struct wo_scan *scan, struct wo_text *out, struct wo_scan_place *ret_place, struct wo_view *ret_before);
+
+/* Brings a scanner that was just made, or made ready, with the same patterns, formats and options, to where another one was kept.
+ * `before` is the place->before bytes of the input in front of place->next; the store has the evidence from there. What is given
+ * to it from place->next on ends as if all had been given to it from the beginning. Any bytes are valid for `kept`. False: they
+ * are damaged, or belong to another place; the scanner is to be made ready again. */
+bool wo_scan_go_on(struct wo_scan *scan, struct wo_view kept, const struct wo_scan_place *place, struct wo_view before);
 
 /* Ends the input: reads the last line, closes open constructs, looks at the tail. Call once. */
 enum wo_status wo_scan_end(struct wo_scan *scan, struct wo_scan_summary *ret_summary);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "parsers/scan/scan_internal.h"
-#include "parsers/scan/wrap.h"
+#include "parsers/scan/wrap/wrap.h"
 
 /* Collects the patterns of a place, behind those that were collected before: those for words of a stage, or the others. */
 static struct wo_places collect_places(struct wo_scan *scan, enum wo_where where, bool is_stage, size_t *used) {
@@ -112,7 +112,7 @@ void wo_scan_restart(struct wo_scan *scan, struct wo_event_store *store, struct 
 /* The memory of a scanner. False if there is none. */
 static bool make_room(struct wo_scan *scan, const struct wo_formats *formats) {
   const size_t count = wo_pattern_count(scan->set);
-  scan->buf_cap = WO_LIMIT_LOOKBACK_BYTES + 2 * WO_LIMIT_LINE_BYTES + WO_LIMIT_READ_BYTES + WO_LIMIT_WRAP_LAST_BYTES;
+  scan->buf_cap = 2 * WO_LIMIT_LOOKBACK_BYTES + 2 * WO_LIMIT_LINE_BYTES + WO_LIMIT_READ_BYTES + WO_LIMIT_WRAP_LAST_BYTES;
   scan->unwrap.wrap = calloc(1, sizeof *scan->unwrap.wrap);
   scan->buf = malloc(scan->buf_cap);
   scan->clean = malloc(WO_LIMIT_LINE_BYTES);

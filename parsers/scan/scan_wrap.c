@@ -9,7 +9,7 @@
 #include <assert.h>
 
 #include "parsers/scan/scan_internal.h"
-#include "parsers/scan/wrap.h"
+#include "parsers/scan/wrap/wrap.h"
 
 /* ---- Places in the input ---- */
 

@@ -263,7 +263,50 @@ static void done(void *state) {
   for (size_t i = 0; i < steps->row_count; i++) free(steps->rows[i].series);
 }
 
-static const struct wo_follower follower = {.state_bytes = sizeof(struct steps), .emit = emit_all, .done = done};
+/* ---- Going on another time ---- */
+
+static void keep_forms(struct steps *steps, struct wo_keep *keep) {
+  size_t count = steps->form_count;
+  wo_keep_size(keep, &count, WO_LIMIT_STEPS_FORMS);
+  for (size_t i = 0; i < count && !keep->is_bad; i++) {
+    if (wo_keep_is_reading(keep)) steps->forms[i] = malloc(sizeof *steps->forms[i]);
+    if (!steps->forms[i]) {
+      wo_keep_fail(keep);
+      return;
+    }
+    wo_steps_form_keep(steps->forms[i], keep);
+  }
+  steps->form_count = count;
+}
+
+static void keep_rows(struct wo_scan *scan, struct steps *steps, struct wo_keep *keep) {
+  size_t count = steps->row_count;
+  wo_keep_size(keep, &count, WO_LIMIT_STEPS_SERIES);
+  for (size_t i = 0; i < count && !keep->is_bad; i++) {
+    if (wo_keep_is_reading(keep)) steps->rows[i].series = calloc(1, sizeof *steps->rows[i].series);
+    if (!steps->rows[i].series) {
+      wo_keep_fail(keep);
+      return;
+    }
+    if (wo_keep_is_reading(keep)) steps->row_count = i + 1; /* it is to be released */
+    wo_scan_keep_pattern(scan, keep, &steps->rows[i].pattern);
+    wo_steps_series_keep(steps->rows[i].series, keep);
+  }
+}
+
+static void keep_steps(struct wo_scan *scan, void *state, struct wo_keep *keep) {
+  struct steps *const steps = state;
+  keep_forms(steps, keep);
+  keep_rows(scan, steps, keep);
+  wo_keep_size(keep, &steps->cursor, WO_LIMIT_STEPS_SERIES);
+  wo_keep_number(keep, &steps->dropped, UINT64_MAX);
+  wo_keep_number(keep, &steps->unread, UINT64_MAX);
+  wo_keep_number(keep, &steps->next_offset, UINT64_MAX);
+  wo_keep_size(keep, &steps->first_new, WO_LIMIT_STEPS_SERIES);
+}
+
+static const struct wo_follower follower = {
+    .state_bytes = sizeof(struct steps), .emit = emit_all, .done = done, .keep = keep_steps};
 
 /* ---- The readers ---- */
 

@@ -9,6 +9,7 @@
 
 /* The use of a number of a line. */
 enum use { USE_NONE, USE_STEP, USE_EPOCH, USE_RANK, USE_GPU, USE_MEMORY };
+_Static_assert(USE_MEMORY + 1 == WO_STEPS_USE_COUNT, "forms that are read have a use that is known");
 
 enum {
   WORDS_MAX = 6,   /* of a name: "max memory allocated gb" */

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "parsers/base/keep/keep.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/view.h"
 
@@ -28,6 +29,9 @@ enum wo_steps_role {
 
 /* A figure that a line does not have. */
 #define WO_STEPS_UNKNOWN (-1.0)
+
+/* The uses that a number can have. */
+#define WO_STEPS_USE_COUNT 6
 
 /* Highest rank or index of a card that is accepted. */
 #define WO_STEPS_LABEL_MAX 99999
@@ -71,6 +75,9 @@ bool wo_steps_form_make(struct wo_view line, struct wo_steps_form *ret_form);
  * of the text. Fills *ret_reading when the form is that of samples; a figure that cannot be true (negative, or larger than any
  * card) stays unknown. */
 size_t wo_steps_form_match(const struct wo_steps_form *form, struct wo_view text, struct wo_steps_reading *ret_reading);
+
+/* Writes a form, or reads one. */
+void wo_steps_form_keep(struct wo_steps_form *form, struct wo_keep *keep);
 
 /* Reads the row of a table of YOLO: "      1/100      12.3G     0.0412 ...". */
 bool wo_steps_read_yolo(struct wo_view line, struct wo_steps_reading *ret_reading);

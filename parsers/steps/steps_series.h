@@ -60,6 +60,9 @@ struct wo_steps_place {
 void wo_steps_series_add(struct wo_steps_series *series, const struct wo_steps_reading *reading,
                          const struct wo_steps_place *place);
 
+/* Writes a series, or reads one into zeroed memory. */
+void wo_steps_series_keep(struct wo_steps_series *series, struct wo_keep *keep);
+
 /* Bytes per step (per print if no step is shown): `mid` by least squares, `lo` and `hi` of its 95 % interval. False with fewer
  * than three points. */
 bool wo_steps_series_slope(const struct wo_steps_series *series, struct wo_interval *ret_bytes_per_step);

@@ -467,6 +467,21 @@ enum wo_status wo_input_next_file(struct wo_input *input, bool *ret_is_there, st
   return status;
 }
 
+/* An input that was looked at and is no archive gives what was read for that first: it is dropped. */
+bool wo_input_go_to(struct wo_input *input, uint64_t offset) {
+  assert(input != NULL);
+  const bool is_plain = (input->state == STATE_PLAIN || input->state == STATE_END) && !input->is_compressed &&
+                        !input->archive.is_archive && input->pending_status == WO_OK && input->archive.head_status == WO_OK;
+  if (!input->is_regular || !is_plain || offset > INT64_MAX) return false;
+  if (lseek(input->fd, (off_t)offset, SEEK_SET) < 0) return false;
+  input->state = STATE_PLAIN;
+  input->is_raw_at_end = false;
+  input->raw_start = input->raw_end = 0;
+  input->raw_bytes = input->expanded_bytes = input->file_bytes = offset;
+  input->archive.head_at = input->archive.head_len = 0;
+  return true;
+}
+
 const char *wo_input_file_name(const struct wo_input *input) {
   assert(input != NULL);
   return input->archive.is_archive ? input->archive.name : NULL;

@@ -44,6 +44,11 @@ const char *wo_input_file_name(const struct wo_input *input);
  * (wo_input_tail_offset). */
 enum wo_status wo_input_read(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err);
 
+/* Goes to a byte of a regular file that is delivered as it is, whatever was delivered of it before: the next read gives what is
+ * there, and all before it counts as delivered. False, and nothing is changed: the input is something else, or the system
+ * refuses. After wo_input_next_file or a read. */
+bool wo_input_go_to(struct wo_input *input, uint64_t offset);
+
 /* Bytes of this file delivered so far, after expansion. */
 uint64_t wo_input_bytes(const struct wo_input *input);
 

@@ -71,6 +71,36 @@ void wo_trend_add(struct wo_trend *trend, double fb_bytes, double sm_pct, double
   add_point(is_more ? &trend->points[trend->count - 1] : next_point(trend), &sample);
 }
 
+/* ---- Going on another time ---- */
+
+/* Sums, whatever their sign: products of several of them are still numbers. */
+static void keep_sum(struct wo_keep *keep, double *sum) {
+  wo_keep_double(keep, sum, -WO_TREND_SUM_MOST, WO_TREND_SUM_MOST);
+}
+
+static void keep_point(struct wo_trend_point *point, struct wo_keep *keep) {
+  keep_sum(keep, &point->fb_sum);
+  wo_keep_count(keep, &point->fb_count, WO_TREND_SUM_MOST);
+  keep_sum(keep, &point->sm_sum);
+  wo_keep_count(keep, &point->sm_count, WO_TREND_SUM_MOST);
+  wo_keep_count(keep, &point->idle_count, WO_TREND_SUM_MOST);
+  keep_sum(keep, &point->time_sum);
+  wo_keep_count(keep, &point->time_count, WO_TREND_SUM_MOST);
+  keep_sum(keep, &point->index_sum);
+  wo_keep_count(keep, &point->samples, WO_TREND_SUM_MOST);
+}
+
+void wo_trend_keep(struct wo_trend *trend, struct wo_keep *keep) {
+  wo_keep_size(keep, &trend->count, WO_TREND_POINTS);
+  wo_keep_count(keep, &trend->stride, WO_TREND_SUM_MOST);
+  wo_keep_count(keep, &trend->samples, WO_TREND_SUM_MOST);
+  wo_keep_flag(keep, &trend->has_fb);
+  keep_sum(keep, &trend->fb_min);
+  keep_sum(keep, &trend->fb_max);
+  keep_sum(keep, &trend->time_first);
+  for (size_t i = 0; i < trend->count; i++) keep_point(&trend->points[i], keep);
+}
+
 /* ---- The job's part ---- */
 
 /* Memory above which something runs. A tenth of the way from the lowest to the highest figure leaves out a desktop's share. */

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "parsers/base/keep/keep.h"
 #include "parsers/base/number.h"
 
 /* Points kept; even. */
@@ -15,6 +16,9 @@
 
 /* A card whose kernels run in less than this share of the time, in percent, is idle. */
 #define WO_TREND_IDLE_PCT 5.0
+
+/* Largest sum that is kept for another time: products of four of them are numbers still. */
+#define WO_TREND_SUM_MOST 1e40
 
 /* Sums over the samples of one stretch. */
 struct wo_trend_point {
@@ -47,6 +51,9 @@ void wo_trend_begin(struct wo_trend *trend);
 
 /* Adds a sample. Figures below zero are unknown. `is_continued`: further figures of the sample before. */
 void wo_trend_add(struct wo_trend *trend, double fb_bytes, double sm_pct, double time_s, bool is_continued);
+
+/* Writes a course, or reads one into zeroed memory. */
+void wo_trend_keep(struct wo_trend *trend, struct wo_keep *keep);
 
 /* From the first to the last point at which clearly more memory was in use than when nothing ran: the job began at the first one
  * and ended at the last one. All points where no memory is known, or where it never fell below half of its peak. */

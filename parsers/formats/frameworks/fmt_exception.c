@@ -4,8 +4,10 @@
 
 /* Whether a traceback that was read just now ends on this line. */
 static bool is_read_already(const struct wo_open *open) {
-  for (size_t i = open->store->count; i-- > 0 && open->store->items[i].span.line == open->line->number;) {
-    if (open->store->items[i].kind == WO_KIND_TRACEBACK) return true;
+  for (size_t i = open->store->count; i-- > 0;) {
+    const struct wo_event *const event = &open->store->items[i];
+    if (event->span.file != wo_scan_file(open->scan) || event->span.line != open->line->number) return false;
+    if (event->kind == WO_KIND_TRACEBACK) return true;
   }
   return false;
 }

@@ -311,7 +311,7 @@ static bool is_raising(struct wo_view frames) {
 static bool is_explained(const struct wo_open *open) {
   for (size_t i = open->store->count; i-- > 0;) {
     const struct wo_event *const event = &open->store->items[i];
-    if (event->span.line < open->first.number) return false;
+    if (event->span.file != wo_scan_file(open->scan) || event->span.line < open->first.number) return false;
     const enum wo_class class = wo_kind_class(event->kind);
     if (class != WO_CLASS_CONTEXT && class != WO_CLASS_NONE) return true;
   }

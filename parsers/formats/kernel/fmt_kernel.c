@@ -27,10 +27,12 @@
 
 /* ---- The kill ---- */
 
-/* The last event with a mark before the end of the store, not more than `reach` lines back. */
-static const struct wo_event *find_before(const struct wo_event_store *store, uint64_t line, uint64_t reach, enum wo_mark mark) {
-  for (size_t i = store->count; i-- > 0;) {
-    const struct wo_event *event = &store->items[i];
+/* The last event of the input with a mark, not more than `reach` lines back. */
+static const struct wo_event *find_before(const struct wo_open *open, uint64_t reach, enum wo_mark mark) {
+  const uint64_t line = open->line->number;
+  for (size_t i = open->store->count; i-- > 0;) {
+    const struct wo_event *event = &open->store->items[i];
+    if (event->span.file != wo_scan_file(open->scan)) return NULL;
     if (event->span.line > line || event->span.line + reach < line) return NULL;
     if (event->mark == mark) return event;
   }
@@ -40,7 +42,7 @@ static const struct wo_event *find_before(const struct wo_event_store *store, ui
 /* Kernels before 5.0 name the limit in one line and the figures in the next: the second belongs to the first. */
 static enum wo_kind kind_of_kill(const struct wo_open *open, const struct wo_match *match) {
   if (open->pattern->mark != WO_MARK_KILL_FIGURES) return open->pattern->kind;
-  const struct wo_event *kill = find_before(open->store, open->line->number, KILL_LINES, WO_MARK_CGROUP_KILL);
+  const struct wo_event *kill = find_before(open, KILL_LINES, WO_MARK_CGROUP_KILL);
   struct wo_view pid_in = wo_match_group(match, "pid");
   uint64_t pid = 0;
   if (!kill || wo_number_u64(&pid_in, UINT32_MAX, &pid) != WO_OK) return open->pattern->kind;
@@ -55,7 +57,7 @@ static enum wo_more begin_kill(struct wo_open *open, const struct wo_match *matc
   struct wo_event *event = wo_open_add_filled(open, kind, match);
   if (!event) return WO_MORE_NO;
   const struct wo_event *usage =
-      kind == WO_KIND_CGROUP_OOM ? find_before(open->store, open->line->number, BLOCK_LINES, WO_MARK_CGROUP_USE) : NULL;
+      kind == WO_KIND_CGROUP_OOM ? find_before(open, BLOCK_LINES, WO_MARK_CGROUP_USE) : NULL;
   if (!usage || usage->span.file != event->span.file) return WO_MORE_NO;
   wo_event_copy_number(open->store, event, WO_FIELD_LIMIT_BYTES, usage, WO_FIELD_LIMIT_BYTES);
   wo_event_copy_number(open->store, event, WO_FIELD_USED_BYTES, usage, WO_FIELD_USED_BYTES);

@@ -407,4 +407,78 @@ static void emit_all(struct wo_scan *scan, void *state) {
   for (size_t i = 0; i < sums->process_count; i++) emit_process(scan, &sums->processes[i]);
 }
 
-const struct wo_follower wo__monitor_follower = {.state_bytes = sizeof(struct sums), .emit = emit_all};
+/* ---- Going on another time ---- */
+
+#define TIME_MOST_NS (INT64_MAX / 4)
+
+static void keep_figure(struct wo_keep *keep, double *figure) {
+  wo_keep_double(keep, figure, WO_MONITOR_MISSING, 1e16);
+}
+
+/* The line of a place has its texts in the place itself. */
+static void keep_shown(struct place *place, struct wo_keep *keep) {
+  struct wo_line *const line = &place->line;
+  size_t len = line->full.len;
+  wo_keep_size(keep, &place->length, UINT32_MAX);
+  wo_keep_size(keep, &len, sizeof place->text);
+  wo_keep_bytes(keep, place->text, len);
+  wo_keep_number(keep, &line->number, UINT64_MAX);
+  wo_keep_number(keep, &line->offset, UINT64_MAX / 4);
+  wo_keep_int(keep, &line->prefix.rank, WO_RANK_UNKNOWN, INT32_MAX);
+  bool has_time = line->prefix.time_ns != WO_TIME_UNKNOWN;
+  wo_keep_flag(keep, &has_time);
+  if (has_time) wo_keep_signed(keep, &line->prefix.time_ns, -TIME_MOST_NS, TIME_MOST_NS);
+  if (!wo_keep_is_reading(keep)) return;
+  if (!has_time) line->prefix.time_ns = WO_TIME_UNKNOWN;
+  line->full = line->text = (struct wo_view){place->text, len};
+}
+
+static void keep_fit(struct fit *fit, struct wo_keep *keep) {
+  wo_keep_count(keep, &fit->count, WO_TREND_SUM_MOST);
+  wo_keep_double(keep, &fit->x, -WO_TREND_SUM_MOST, WO_TREND_SUM_MOST);
+  wo_keep_double(keep, &fit->y, -WO_TREND_SUM_MOST, WO_TREND_SUM_MOST);
+  wo_keep_double(keep, &fit->xx, 0, WO_TREND_SUM_MOST);
+  wo_keep_double(keep, &fit->xy, -WO_TREND_SUM_MOST, WO_TREND_SUM_MOST);
+}
+
+/* A trace that lacks something is not kept: its reason is a text of the program. */
+static void keep_card(struct wo_scan *scan, struct card *card, struct wo_keep *keep) {
+  if (card->lack) wo_keep_fail(keep);
+  wo_scan_keep_pattern(scan, keep, &card->pattern);
+  wo_keep_int(keep, &card->gpu, 0, WO_MONITOR_GPU_MAX);
+  wo_keep_number(keep, &card->samples, UINT64_MAX);
+  keep_figure(keep, &card->fb_first_bytes);
+  keep_figure(keep, &card->fb_last_bytes);
+  keep_figure(keep, &card->fb_peak_bytes);
+  keep_figure(keep, &card->capacity_bytes);
+  wo_keep_count(keep, &card->sm_count, WO_TREND_SUM_MOST);
+  keep_figure(keep, &card->sm_sum);
+  keep_figure(keep, &card->time_first_s);
+  keep_fit(&card->by_sample, keep);
+  keep_fit(&card->by_second, keep);
+  wo_trend_keep(&card->trend, keep);
+  wo_keep_flag(keep, &card->is_guessed);
+  wo_keep_flag(keep, &card->is_refuted);
+  keep_shown(&card->place, keep);
+}
+
+static void keep_process(struct wo_scan *scan, struct process *process, struct wo_keep *keep) {
+  wo_scan_keep_pattern(scan, keep, &process->pattern);
+  wo_keep_int(keep, &process->gpu, -1, WO_MONITOR_GPU_MAX);
+  wo_keep_number(keep, &process->pid, UINT32_MAX);
+  wo_keep_number(keep, &process->samples, UINT64_MAX);
+  keep_figure(keep, &process->peak_bytes);
+  keep_shown(&process->place, keep);
+  wo_keep_size(keep, &process->name_len, sizeof process->name);
+  wo_keep_bytes(keep, process->name, process->name_len);
+}
+
+static void keep_sums(struct wo_scan *scan, void *state, struct wo_keep *keep) {
+  struct sums *const sums = state;
+  wo_keep_size(keep, &sums->card_count, WO_LIMIT_MONITORS);
+  wo_keep_size(keep, &sums->process_count, WO_LIMIT_MONITOR_PROCESSES);
+  for (size_t i = 0; i < sums->card_count && !keep->is_bad; i++) keep_card(scan, &sums->cards[i], keep);
+  for (size_t i = 0; i < sums->process_count && !keep->is_bad; i++) keep_process(scan, &sums->processes[i], keep);
+}
+
+const struct wo_follower wo__monitor_follower = {.state_bytes = sizeof(struct sums), .emit = emit_all, .keep = keep_sums};

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "parsers/base/limits.h"
-#include "parsers/scan/wrap.h"
+#include "parsers/scan/wrap/wrap.h"
 #include "tests/support/job/scan_sample.h"
 
 /* A traceback as it is printed. */

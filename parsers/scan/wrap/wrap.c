@@ -3,7 +3,7 @@
  * Nothing is decided by one line. Of each width at which several lines might have been cut, every stretch of lines that are no
  * longer is weighed as a whole; in a stretch that is taken, each full line is joined with the next unless that begins like a line
  * of its own. */
-#include "parsers/scan/wrap.h"
+#include "parsers/scan/wrap/wrap.h"
 
 #include <assert.h>
 #include <string.h>
