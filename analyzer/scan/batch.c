@@ -11,18 +11,21 @@
 #include "analyzer/files/names.h"
 #include "analyzer/pack/job_pack.h"
 #include "analyzer/report/report.h"
+#include "analyzer/scan/grown.h"
 #include "analyzer/scan/read_job.h"
 #include "parsers/base/command/message.h"
 
 struct wo_batch *wo_batch_new(void) {
   struct wo_batch *const batch = calloc(1, sizeof *batch);
   if (batch) wo_arena_init(&batch->arena, WO_LIMIT_REPORT_BYTES);
+  if (batch) wo_arena_init(&batch->grown, WO_LIMIT_REPORT_BYTES);
   return batch;
 }
 
 struct wo_batch *wo_batch_free(struct wo_batch *batch) {
   if (!batch) return NULL;
   wo_arena_done(&batch->arena);
+  wo_arena_done(&batch->grown);
   wo_text_done(&batch->messages);
   free(batch);
   return NULL;
@@ -119,14 +122,24 @@ static uint64_t hash_head(const char *path) {
   return len > 0 ? wo_view_hash(WO_HASH_START, (struct wo_view){head, (size_t)len}) : 0;
 }
 
-static void read_files(struct wo_batch *batch, struct wo_batch_job *todo, struct wo_job *job, const struct thread *thread) {
+/* Without a store nothing is kept for another time. */
+static bool read_file(struct wo_batch *batch, struct wo_batch_job *todo, size_t at, struct wo_job *job,
+                      const struct thread *thread, struct wo_grown *grown) {
+  struct wo_store_file *const file = &todo->files[at];
+  const volatile sig_atomic_t *const is_up = &thread->watch->is_time_up;
+  if (!thread->diagnoser->keeps_evidence) return wo_read_path(job, todo->paths[at], is_up, &batch->messages);
+  file->head_hash = hash_head(todo->paths[at]);
+  return wo_grown_read(grown, job, at, file, todo->paths[at], is_up, &batch->messages);
+}
+
+static void read_files(struct wo_batch *batch, struct wo_batch_job *todo, struct wo_job *job, const struct thread *thread,
+                       struct wo_grown *grown) {
   const struct wo_diagnoser *const diagnoser = thread->diagnoser;
   job->no_prefilter = diagnoser->no_prefilter;
   wo_job_expect(job, todo->paths, todo->path_count);
   for (size_t i = 0; i < todo->path_count; i++) {
     struct wo_store_file *const file = &todo->files[i];
-    if (diagnoser->keeps_evidence) file->head_hash = hash_head(todo->paths[i]);
-    file->is_unread = !wo_read_path(job, todo->paths[i], &thread->watch->is_time_up, &batch->messages);
+    file->is_unread = !read_file(batch, todo, i, job, thread, grown);
     batch->message_count += file->is_unread;
   }
   for (size_t i = 0; i < todo->account_count; i++) {
@@ -156,32 +169,37 @@ static bool keep_row(struct wo_batch *batch, struct wo_batch_job *todo, const st
 }
 
 /* Evidence that is too large to be kept is left out: the files will be read again. */
-static void keep_evidence(struct wo_batch *batch, struct wo_batch_job *todo, const struct wo_job *job) {
+static void keep_evidence(struct wo_batch *batch, struct wo_batch_job *todo, const struct wo_job *job,
+                          const struct wo_grown *grown) {
   struct wo_text packed = {0};
   if (wo_job_pack(job, &packed) == WO_OK && !packed.is_failed)
     todo->evidence = wo_arena_copy(&batch->arena, (struct wo_view){packed.ptr, packed.len});
+  wo_grown_keep(grown, todo->evidence, todo->files, &batch->arena);
   wo_text_done(&packed);
 }
 
 /* The job with its evidence: that which was kept, or that of its files. NULL if there is none. */
-static struct wo_job *make_job(struct wo_batch *batch, struct wo_batch_job *todo, const struct thread *thread) {
+static struct wo_job *make_job(struct wo_batch *batch, struct wo_batch_job *todo, const struct thread *thread,
+                               struct wo_grown *grown) {
   const struct wo_diagnoser *const diagnoser = thread->diagnoser;
   struct wo_job *job = NULL;
   if (todo->kept.len > 0) return wo_job_unpack(todo->kept, diagnoser->pack, &job, NULL) == WO_OK ? job : NULL;
   if (wo_job_new_in(thread->workspace, &job) != WO_OK) return NULL;
-  read_files(batch, todo, job, thread);
-  if (diagnoser->keeps_evidence) keep_evidence(batch, todo, job);
+  read_files(batch, todo, job, thread, grown);
+  if (diagnoser->keeps_evidence) keep_evidence(batch, todo, job, grown);
   return job;
 }
 
 static void diagnose(struct wo_batch *batch, struct wo_batch_job *todo, const struct thread *thread) {
   struct wo_report *report = NULL;
-  struct wo_job *const job = make_job(batch, todo, thread);
-  if (!job) return;
-  if (wo_job_close(job) == WO_OK && wo_report_make_brief(job, thread->diagnoser->pack, &report) == WO_OK)
+  struct wo_grown grown;
+  wo_grown_begin(&grown, &todo->grown, thread->diagnoser->rules, todo->path_count);
+  struct wo_job *const job = make_job(batch, todo, thread, &grown);
+  if (job && wo_job_close(job) == WO_OK && wo_report_make_brief(job, thread->diagnoser->pack, &report) == WO_OK)
     todo->is_done = keep_row(batch, todo, report);
   wo_report_free(report);
   wo_job_free(job);
+  wo_grown_done(&grown);
 }
 
 static void run(void *state, struct wo_pool_item *item) {

@@ -20,7 +20,8 @@ struct wo_batch_job {
   struct wo_view name, owner;
   struct wo_account_text *accounts; /* what files of many jobs say of it */
   size_t account_count;
-  struct wo_view kept; /* evidence of its files, which are not read again then; or empty */
+  struct wo_view kept;        /* evidence of its files, which are not read again then; or empty */
+  struct wo_store_kept grown; /* what the store has of files that may have grown */
   /* Filled by the thread. */
   bool is_done; /* else memory ran out, or the evidence is damaged */
   struct wo_row row;
@@ -29,8 +30,8 @@ struct wo_batch_job {
 
 /* Jobs that one thread diagnoses one after the other. Everything lives in the arena. */
 struct wo_batch {
-  struct wo_pool_item item; /* first */
-  struct wo_arena arena;
+  struct wo_pool_item item;     /* first */
+  struct wo_arena arena, grown; /* grown: of what the store has; it may be full */
   struct wo_batch_job jobs[WO_LIMIT_BATCH_JOBS];
   size_t job_count;
   int64_t size_bytes;
@@ -60,6 +61,7 @@ struct wo_diagnoser {
   const struct wo_pack *pack;
   bool no_prefilter;
   bool keeps_evidence;
+  struct wo_view rules; /* their version */
   bool (*enter_thread)(void *context);
   void *context;
   int64_t (*now_ns)(void *context); /* NULL: no time limit */

@@ -158,6 +158,9 @@ static bool is_known(struct scan *scan) {
     scan->status =
         wo_store_compare(scan->store, job->files[0].path, job->files, job->file_count, scan->settings->rules, &fresh, scan->err);
   if (scan->status == WO_OK && fresh == WO_STORE_OLD_RULES) take_kept(scan, job);
+  if (scan->status == WO_OK && (fresh == WO_STORE_APPENDED || fresh == WO_STORE_CHANGED))
+    scan->status =
+        wo_store_bookmarks(scan->store, job->files[0].path, scan->settings->rules, &scan->batch->grown, &job->grown, scan->err);
   return fresh == WO_STORE_SAME;
 }
 
@@ -274,6 +277,7 @@ enum wo_status wo_fleet_scan(const struct wo_pack *pack, struct wo_store *store,
   scan.diagnoser = (struct wo_diagnoser){.pack = pack,
                                          .no_prefilter = settings->no_prefilter,
                                          .keeps_evidence = settings->keeps_evidence,
+                                         .rules = settings->rules,
                                          .enter_thread = hooks->enter_thread,
                                          .context = hooks->context,
                                          .now_ns = settings->time_limit_s > 0 ? hooks->now_ns : NULL,

@@ -62,6 +62,8 @@ struct wo_store_file {
   int64_t size_bytes, mtime_ns;
   uint64_t head_hash; /* of its first bytes (WO_LIMIT_HEAD_HASH_BYTES); 0 where nothing was read */
   bool is_unread;     /* it could not be read to its end */
+  struct wo_view
+      bookmark; /* from which its reading can go on (analyzer/pack/bookmark.h); empty: none. wo_store_files gives none */
 };
 
 struct wo_store_job {
@@ -76,7 +78,7 @@ struct wo_store_job {
 enum wo_store_fresh {
   WO_STORE_NEW,       /* the store does not have the job */
   WO_STORE_CHANGED,   /* a file is new, gone, or its content another */
-  WO_STORE_APPENDED,  /* files have grown behind the same first bytes (head_hash is compared by the caller) */
+  WO_STORE_APPENDED,  /* files are larger (whether by what was appended is for the caller to see) */
   WO_STORE_OLD_RULES, /* the files are the same; other rules diagnosed it, and the evidence that is kept can be diagnosed again */
   WO_STORE_OLD_PATTERNS, /* the files are the same; other patterns looked for evidence in them */
   WO_STORE_SAME
@@ -121,6 +123,18 @@ enum wo_status wo_store_files(struct wo_store *store, int64_t id, struct wo_aren
 /* The evidence of a job, in the arena; empty if there is none. */
 enum wo_status wo_store_evidence(struct wo_store *store, int64_t id, struct wo_arena *arena, struct wo_view *ret_evidence,
                                  struct wo_err *err);
+
+/* What is kept of a job whose files may have grown: those of them that have a bookmark, and its evidence. */
+struct wo_store_kept {
+  struct wo_store_file *files;
+  size_t file_count;
+  struct wo_view evidence;
+};
+
+/* Finds that of the job whose row has that path, in the arena. Nothing, if the job is not there, has no bookmark, was read with
+ * other patterns than `rules`, or has more than the arena has room for. */
+enum wo_status wo_store_bookmarks(struct wo_store *store, struct wo_view path, struct wo_view rules, struct wo_arena *arena,
+                                  struct wo_store_kept *ret_kept, struct wo_err *err);
 
 /* ---- Questions ---- */
 

@@ -25,6 +25,11 @@
               " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                                                    \
   X(PUT_NODE, "INSERT OR IGNORE INTO job_node (job, node) VALUES (?1, ?2)")                                                      \
   X(PUT_EVIDENCE, "INSERT INTO evidence (job, data) VALUES (?1, ?2)")                                                            \
+  X(PUT_BOOKMARK, "INSERT OR REPLACE INTO bookmark (job, at, data) VALUES (?1, ?2, ?3)")                                         \
+  X(BOOKMARKS, "SELECT j.id, j.rules, f.path, f.inode, f.size_bytes, f.mtime_ns, f.head_hash, b.data"                            \
+               " FROM job j JOIN bookmark b ON b.job = j.id JOIN file f ON f.job = b.job AND f.at = b.at"                        \
+               " WHERE j.path = ?1 AND NOT f.is_unread ORDER BY b.at")                                                           \
+  X(DROP_BOOKMARKS, "DELETE FROM bookmark WHERE job = ?1")                                                                       \
   X(DROP_FILES, "DELETE FROM file WHERE job = ?1")                                                                               \
   X(DROP_NODES, "DELETE FROM job_node WHERE job = ?1")                                                                           \
   X(DROP_EVIDENCE, "DELETE FROM evidence WHERE job = ?1")                                                                        \
@@ -100,6 +105,17 @@ enum wo_status wo__store_run(struct wo_store *store, const char *sql, struct wo_
 /* The first number of the answer; 0 if there is none. */
 enum wo_status wo__store_ask_number(struct wo_store *store, const char *sql, int64_t *ret_number, struct wo_err *err);
 
+/* ---- store_read.c ---- */
+
+/* How the version of the rules that diagnosed a job compares with the present one: SAME, OLD_RULES or OLD_PATTERNS. */
+enum wo_store_fresh wo__store_compare_rules(struct wo_view kept, struct wo_view now);
+
+/* ---- store_bookmark.c ---- */
+
+/* Puts a file's bookmark, if it has one. */
+enum wo_status wo__store_put_bookmark(struct wo_store *store, int64_t job, size_t at, struct wo_view bookmark,
+                                      struct wo_err *err);
+
 /* ---- store_write.c ---- */
 
 /* Ends the transaction of changes that are whole in any case: with is_own (it was begun for them) it is committed, or undone if
@@ -114,6 +130,9 @@ enum wo_status wo__store_make(struct wo_store *store, struct wo_err *err);
 /* Holds the columns of the table `job` against those of rows. With `may_add` (in a transaction) those that are missing are added.
  * WO_E_KIND: columns are missing, or some are not known. */
 enum wo_status wo__store_check_columns(struct wo_store *store, bool may_add, struct wo_err *err);
+
+/* Makes the tables that stores of older versions do not have. In a transaction. */
+enum wo_status wo__store_add_tables(struct wo_store *store, struct wo_err *err);
 
 /* Makes the views anew if another version of whyoom made them. In a transaction. */
 enum wo_status wo__store_update_views(struct wo_store *store, struct wo_err *err);

@@ -22,7 +22,9 @@ static const char copy_scans[] =
   " coalesce((SELECT origin FROM " schema ".scan WHERE id = " column "), ''),"                                                   \
   " coalesce((SELECT number FROM " schema ".scan WHERE id = " column "), 0)"
 
-/* The jobs to be copied, in the order of paths, which is that of the index that they are put into: `at` counts them. `old` is the
+/* Bookmarks stay where they are: the process that scans a shard has them.
+ *
+ * The jobs to be copied, in the order of paths, which is that of the index that they are put into: `at` counts them. `old` is the
  * one here that is replaced. */
 static const char choose_jobs[] =
     "CREATE TEMP TABLE chosen (at INTEGER PRIMARY KEY, source INTEGER NOT NULL UNIQUE, old INTEGER);"
@@ -31,7 +33,8 @@ static const char choose_jobs[] =
 
 static const char drop_old[] = "DELETE FROM main.file WHERE job IN (SELECT old FROM temp.chosen);"
                                "DELETE FROM main.job_node WHERE job IN (SELECT old FROM temp.chosen);"
-                               "DELETE FROM main.evidence WHERE job IN (SELECT old FROM temp.chosen);";
+                               "DELETE FROM main.evidence WHERE job IN (SELECT old FROM temp.chosen);"
+                               "DELETE FROM main.bookmark WHERE job IN (SELECT old FROM temp.chosen);";
 
 /* A job that is new here gets the next free id: `base` is the highest one before. */
 static const char number_jobs[] =

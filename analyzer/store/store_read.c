@@ -25,7 +25,7 @@ static enum wo_store_fresh compare_file(sqlite3_stmt *row, const struct wo_store
   return file->size_bytes > size_bytes ? WO_STORE_APPENDED : WO_STORE_CHANGED;
 }
 
-static enum wo_store_fresh compare_rules(struct wo_view kept, struct wo_view now) {
+enum wo_store_fresh wo__store_compare_rules(struct wo_view kept, struct wo_view now) {
   if (wo_view_equal(kept, now)) return WO_STORE_SAME;
   const size_t kept_end = wo_view_find_last(kept, WO_VIEW("-"), kept.len), end = wo_view_find_last(now, WO_VIEW("-"), now.len);
   const bool is_same_part = kept_end == end && end != WO_NOT_FOUND && memcmp(kept.ptr, now.ptr, end) == 0;
@@ -40,7 +40,7 @@ static int compare_rows(sqlite3_stmt *rows, const struct wo_store_file *files, s
   int code;
   *ret = WO_STORE_NEW;
   while ((code = sqlite3_step(rows)) == SQLITE_ROW) {
-    if (*ret == WO_STORE_NEW) *ret = compare_rules(wo__store_text(rows, 0), rules);
+    if (*ret == WO_STORE_NEW) *ret = wo__store_compare_rules(wo__store_text(rows, 0), rules);
     if (sqlite3_column_type(rows, 1) == SQLITE_NULL) continue;
     const struct wo_store_file *const file = find_file(files, count, seen++, wo__store_text(rows, 1));
     const enum wo_store_fresh one = compare_file(rows, file);

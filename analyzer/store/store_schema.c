@@ -19,6 +19,10 @@ static const char tables[] =
     "CREATE TABLE evidence (job INTEGER PRIMARY KEY, data BLOB NOT NULL);"
     "CREATE TABLE problem (path TEXT PRIMARY KEY, message TEXT NOT NULL, scan INTEGER) WITHOUT ROWID;";
 
+/* Tables that came later. */
+static const char later_tables[] =
+    "CREATE TABLE IF NOT EXISTS bookmark (job INTEGER NOT NULL, at INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (job, at));";
+
 /* Sums of jobs in the views that follow. */
 #define FAILED_JOBS                                                                                                              \
   "count(*) AS jobs, round(sum(gpu_s) / 3600.0, 2) AS gpu_hours, sum(gpu_s IS NULL) AS jobs_without_hours,"                      \
@@ -116,6 +120,10 @@ enum wo_status wo__store_check_columns(struct wo_store *store, bool may_add, str
     if (added != WO_OK) return added;
   }
   return WO_OK;
+}
+
+enum wo_status wo__store_add_tables(struct wo_store *store, struct wo_err *err) {
+  return wo__store_run(store, later_tables, err);
 }
 
 enum wo_status wo__store_update_views(struct wo_store *store, struct wo_err *err) {

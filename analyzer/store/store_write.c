@@ -36,7 +36,8 @@ enum wo_status wo__store_end_own(struct wo_store *store, bool is_own, enum wo_st
 
 /* Drops what belongs to a job beside its row. */
 static enum wo_status drop_parts(struct wo_store *store, int64_t id, struct wo_err *err) {
-  static const enum wo__store_statement parts[] = {WO__STORE_DROP_FILES, WO__STORE_DROP_NODES, WO__STORE_DROP_EVIDENCE};
+  static const enum wo__store_statement parts[] = {WO__STORE_DROP_FILES, WO__STORE_DROP_NODES, WO__STORE_DROP_EVIDENCE,
+                                                   WO__STORE_DROP_BOOKMARKS};
   enum wo_status status = WO_OK;
   for (size_t i = 0; i < sizeof parts / sizeof parts[0] && status == WO_OK; i++) {
     sqlite3_stmt *const drop = wo__store_statement(store, parts[i], err);
@@ -79,7 +80,8 @@ static enum wo_status put_file(struct wo_store *store, int64_t id, size_t at, co
   sqlite3_bind_int64(put, 7, file->mtime_ns);
   sqlite3_bind_int64(put, 8, (int64_t)file->head_hash);
   sqlite3_bind_int64(put, 9, file->is_unread);
-  return wo__store_step(store, put, err);
+  const enum wo_status status = wo__store_step(store, put, err);
+  return status == WO_OK ? wo__store_put_bookmark(store, id, at, file->bookmark, err) : status;
 }
 
 /* The next of names divided by commas; those in brackets ("gpu[01-03,07]") belong to a name. */
@@ -177,6 +179,7 @@ static enum wo_status forget(struct wo_store *store, int64_t before_ns, int64_t 
   static const char *const parts[] = {"DELETE FROM file WHERE job IN (SELECT id FROM job WHERE end_ns < ?1)",
                                       "DELETE FROM job_node WHERE job IN (SELECT id FROM job WHERE end_ns < ?1)",
                                       "DELETE FROM evidence WHERE job IN (SELECT id FROM job WHERE end_ns < ?1)",
+                                      "DELETE FROM bookmark WHERE job IN (SELECT id FROM job WHERE end_ns < ?1)",
                                       "DELETE FROM job WHERE end_ns < ?1"};
   enum wo_status status = WO_OK;
   for (size_t i = 0; i < sizeof parts / sizeof parts[0] && status == WO_OK; i++) {
