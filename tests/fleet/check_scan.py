@@ -8,9 +8,11 @@ Cases, each a test of its own:
   order      1, 2 and 8 threads; folders that list their files in another order
   killed     kill -9 at 20 random moments, then a scan that goes on
   again      a scan of what has not changed reads nothing; one of what has changed reads that alone
+  grown      large logs that have grown are read on, those that were replaced are read again: the report is that of a first scan
   shards     8 shards, merged in any order; one missing, one twice
   odd        names, links, devices and rights that archives have; files that vanish
   stopped    an interrupt leaves what was done, and a store that goes on"""
+import gzip
 import os
 import random
 import shutil
@@ -146,6 +148,120 @@ def case_again(scanner):
     same(scanner.report(), scanner.report("--store", "a.db"), "after a log was replaced")
     shutil.rmtree(next(path for path in scanner.logs.iterdir() if path.is_dir()))
     expect(len(scanner.report("--store", "a.db").splitlines()) - 1 == JOBS, "rows of logs that are gone are kept")
+
+
+def made_log(scanner, kind, size):
+    path = scanner.folder / f"{kind}-{size}.txt"
+    subprocess.run([sys.executable, HERE.parent / "bench" / "scan" / "make_logs.py", kind, str(size), path], check=True, stdout=subprocess.DEVNULL)
+    return path.read_bytes()
+
+
+def samples():
+    """Logs of failures of all sorts, as they may come in the middle of another."""
+    folder = HERE.parent.parent / "samples"
+    return [path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix in (".out", ".err", ".log")]
+
+
+class GrownLogs:
+    """An archive whose logs are written on, and the store of the scans of it."""
+
+    def __init__(self, scanner):
+        self.scanner, self.count = scanner, 0
+
+    def append(self, name, data):
+        with open(self.scanner.logs / name, "ab") as file:
+            file.write(data)
+
+    def read_bytes_of_scan(self):
+        """Scans into the store and returns how many bytes were read, as far as the system tells (else None)."""
+        child = subprocess.Popen([self.scanner.program, "scan", self.scanner.logs, "--store", "grown.db", "--format", "jobid"],
+                                 cwd=self.scanner.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        try:
+            read = int(Path(f"/proc/{child.pid}/io").read_text().split("rchar: ")[1].split("\n")[0])
+        except (OSError, IndexError, ValueError):
+            read = None
+        errors = child.communicate()[1].decode(errors="replace")
+        expect(child.returncode in (0, 1), f"exit status {child.returncode}", errors[:600])
+        return read
+
+    def evidence(self, store):
+        with sqlite3.connect(self.scanner.folder / store) as database:
+            return database.execute("SELECT j.path, e.data FROM job j JOIN evidence e ON e.job = j.id ORDER BY j.path").fetchall()
+
+    def check(self, words, most=None):
+        """The scan that goes on gives what a first one gives; it reads no more than `most` bytes."""
+        fresh = f"fresh-{self.count}.db"
+        self.count += 1
+        read = self.read_bytes_of_scan()
+        expect(most is None or read is None or read <= most, f"{words}: {read} bytes were read")
+        same(self.scanner.report("--store", fresh), self.scanner.stored("grown.db"), words)
+        for (path, left), (_, right) in zip(self.evidence(fresh), self.evidence("grown.db")):
+            expect(left == right, f"{words}: the evidence of {path} is another one")
+            full = [self.scanner.run("report", "--store", store, "--job", path)[0] for store in (fresh, "grown.db")]
+            same(full[0], full[1], f"{words}: {path}")
+        (self.scanner.folder / fresh).unlink()
+        return read
+
+
+def case_grown(scanner):
+    scanner.logs.mkdir(parents=True)
+    grown, chance = GrownLogs(scanner), random.Random(5)
+    varied, quiet, others = made_log(scanner, "varied", 16_000_000), made_log(scanner, "quiet", 16_000_000), samples()
+    at = {"slurm-11.out": 6_000_001, "slurm-11.err": 3000, "slurm-12.out": 5_000_011, "quiet-13.out": 9_000_000}
+    source = {"slurm-11.out": varied, "slurm-11.err": quiet, "slurm-12.out": b"".join(others) * 20 + varied, "quiet-13.out": quiet}
+    for name, end in at.items():
+        grown.append(name, source[name][:end])
+    (scanner.logs / "slurm-11.sbatch").write_text("#!/bin/bash\n#SBATCH --gpus=2\npython train.py --batch-size 8\n")
+    grown.check("the first scan")
+    grown.check("nothing has changed", 1_000_000)
+    for step in range(8):
+        for name in chance.sample(sorted(at), 1 + step % 4):
+            more = chance.choice((1, 80, 5000, 300_000, 1_200_000))
+            grown.append(name, source[name][at[name] : at[name] + more])
+            at[name] += more
+        if step == 3:
+            grown.append("quiet-13.out", chance.choice(others))
+        if step == 4:
+            grown.append("slurm-11.err", quiet[at["slurm-11.err"] : 5_500_000])
+            at["slurm-11.err"] = 5_500_000
+        grown.check(f"step {step}", 12_000_000)
+    for name in at:
+        grown.append(name, others[0])
+    most = sum((scanner.logs / name).stat().st_size for name in at) // 2
+    grown.check("all have grown", most)
+    (scanner.logs / "slurm-12.sbatch").write_text("#!/bin/bash\npython other.py --seq-len 4096\n")
+    grown.check("a file has joined")
+    with open(scanner.logs / "quiet-13.out", "r+b") as file:
+        file.truncate(4_300_000)
+    grown.check("cut off")
+    grown.append("quiet-13.out", varied[:6_000_000])
+    grown.check("grown again")
+    with open(scanner.logs / "quiet-13.out", "r+b") as file:
+        file.truncate(4_300_000)
+    grown.append("quiet-13.out", varied[3_000_000:11_000_000])
+    grown.check("cut off and grown between two scans")
+    with open(scanner.logs / "slurm-11.out", "r+b") as file:
+        file.truncate(0)
+        file.write(quiet[:15_000_000])
+    grown.check("other content in the same file")
+    (scanner.logs / "slurm-11.out").unlink()
+    grown.append("slurm-11.out", varied)
+    grown.check("another file of the same name")
+    with gzip.open(scanner.logs / "slurm-14.out.gz", "wb", compresslevel=1) as file:
+        file.write(varied[:6_000_000])
+    grown.check("a compressed log")
+    grown.append("slurm-14.out.gz", gzip.compress(varied[6_000_000:7_000_000], 1))
+    grown.check("a compressed log that has grown")
+    for name in at:
+        os.utime(scanner.logs / name)
+    grown.check("written at another time")
+    with sqlite3.connect(scanner.folder / "grown.db") as database:
+        database.execute("UPDATE bookmark SET data = substr(data, 1, length(data) - 9) || zeroblob(9)")
+    database.close()
+    for name in at:
+        grown.append(name, others[1])
+    grown.check("damaged bookmarks")
 
 
 def case_shards(scanner):
