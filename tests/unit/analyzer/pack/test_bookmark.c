@@ -23,9 +23,7 @@ enum { PATH_BYTES = 1024, FILES_MAX = 4096, JOB_FILES_MAX = 4 };
 /* Smaller texts have no place at which all that is before it is decided. */
 #define TEXT_BYTES ((size_t)400 * 1024)
 
-static struct {
-  size_t trials, marked, continued;
-} totals;
+static struct { size_t trials, marked, continued; } totals;
 
 /* ---- Chance that is the same each time ---- */
 
@@ -244,8 +242,8 @@ static void add_log(struct wo_text *text, const char *path) {
   fclose(file);
 }
 
-/* Logs one behind the other in any order, and single ones again and again. */
-static void check_logs(const struct wo_pack *pack, struct logs *logs, size_t steps) {
+/* Logs one behind the other in any order, and single ones again and again; one in `share` of these texts. */
+static void check_logs(const struct wo_pack *pack, struct logs *logs, size_t steps, size_t share) {
   chance_state = 4;
   qsort(logs->paths, logs->count, sizeof logs->paths[0], by_name);
   for (size_t i = logs->count; i > 1; i--) {
@@ -255,12 +253,13 @@ static void check_logs(const struct wo_pack *pack, struct logs *logs, size_t ste
     logs->paths[with] = path;
   }
   struct wo_text text = {0};
+  size_t count = 0;
   for (size_t i = 0; i < logs->count; i++) {
     add_log(&text, logs->paths[i]);
     const bool is_repeated = i % 5 == 0;
     while (is_repeated && text.len < TEXT_BYTES) add_log(&text, logs->paths[i]);
     if (text.len < TEXT_BYTES) continue;
-    check_steps(pack, (struct wo_view){text.ptr, text.len}, steps, logs->paths[i]);
+    if (count++ % share == 0) check_steps(pack, (struct wo_view){text.ptr, text.len}, steps, logs->paths[i]);
     text.len = 0;
   }
   wo_text_done(&text);
@@ -281,7 +280,7 @@ static void test_tree(void **state) {
   find_logs(&logs, WO_SOURCE_DIR "/samples");
   find_logs(&logs, WO_SOURCE_DIR "/tests/golden/diagnose");
   find_logs(&logs, WO_SOURCE_DIR "/tests/judged");
-  check_logs(*state, &logs, 4);
+  check_logs(*state, &logs, 4, 1);
   assert_true(totals.continued > 20);
   tell("tree");
 }
@@ -289,14 +288,265 @@ static void test_tree(void **state) {
 static void test_corpus(void **state) {
   find_logs(&logs, WO_SOURCE_DIR "/../shared/corpus");
   if (logs.count == 0) skip();
-  check_logs(*state, &logs, getenv("WHYOOM_PACK_FIGURES") ? 12 : 2);
+  const bool is_all = getenv("WHYOOM_PACK_FIGURES") != NULL;
+  check_logs(*state, &logs, is_all ? 12 : 2, is_all ? 1 : 4);
   tell("corpus");
+}
+
+/* ---- What is not gone on from ---- */
+
+/* Steps with memory, and a failure here and there. */
+static void make_training(struct wo_text *text, size_t bytes, int first) {
+  static const char failure[] =
+      EXCEPTION("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 39.38 GiB "
+                "of which 1.25 GiB is free.\n");
+  for (int step = first; text->len < bytes; step++) {
+    wo_text_add(text, "step %d | loss %.3f | mem %.2f GiB\n", step, 2.5 - step * 1e-5, 30 + step % 700 * 0.01);
+    if (step % 3001 == 3000) wo_text_add(text, failure);
+  }
+}
+
+static const char *const two[] = {"a.err", "b.out"};
+
+/* Both files of a job grow, or one of them, whatever their order; how much evidence is in front does not matter. */
+static void test_two_files(void **state) {
+  struct wo_text texts[2] = {{0}, {0}};
+  struct grown grown;
+  begin_files(&grown, *state, 2, two);
+  make_training(&texts[0], 700 * 1024, 1);
+  make_training(&texts[1], 900 * 1024, 5000);
+  for (size_t i = 0; i < 2; i++) write_file(grown.paths[i], (struct wo_view){texts[i].ptr, 500 * 1024});
+  struct kept first = read_all(&grown, NULL, 200 * 1024, 0);
+  assert_true(first.bookmarks[0].len > 0 && first.bookmarks[1].len > 0);
+  for (size_t which = 1; which <= 3; which++) {
+    for (size_t i = 0; i < 2; i++)
+      write_file(grown.paths[i], (struct wo_view){texts[i].ptr, which >> i & 1 ? texts[i].len : (size_t)500 * 1024});
+    struct kept now = read_all(&grown, &first, 200 * 1024, 0), whole = read_all(&grown, NULL, SIZE_MAX, 0);
+    assert_int_equal(now.continued, 2);
+    expect_same(&grown, &whole, &now, "two files", which);
+    done(&whole);
+    done(&now);
+  }
+  done(&first);
+  for (size_t i = 0; i < 2; i++) wo_text_done(&texts[i]);
+  end_files(&grown);
+}
+
+/* More evidence in front than there is room for changes what is kept of the second file: it is read again. */
+static void test_limits_of_evidence(void **state) {
+  struct wo_text text = {0}, flood = {0};
+  struct grown grown;
+  begin_files(&grown, *state, 2, two);
+  make_training(&text, 600 * 1024, 1);
+  write_file(grown.paths[0], WO_VIEW("nothing here\n"));
+  write_file(grown.paths[1], (struct wo_view){text.ptr, 500 * 1024});
+  struct kept first = read_all(&grown, NULL, 200 * 1024, 0);
+  for (size_t i = 0; i < 2 * WO_LIMIT_EVENTS_PER_KIND; i++) {
+    wo_text_add(&flood, "RuntimeError: CUDA error: an illegal memory access was encountered (%zu)\n", i);
+    wo_text_add(&flood, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %zu.00 GiB.\n", 1 + i % 7);
+  }
+  write_file(grown.paths[0], (struct wo_view){flood.ptr, flood.len});
+  write_file(grown.paths[1], (struct wo_view){text.ptr, text.len});
+  struct kept now = read_all(&grown, &first, 200 * 1024, 0), whole = read_all(&grown, NULL, SIZE_MAX, 0);
+  assert_int_equal(now.continued, 0);
+  expect_same(&grown, &whole, &now, "a flood in front", flood.len);
+  done(&whole);
+  done(&now);
+  done(&first);
+  wo_text_done(&text);
+  wo_text_done(&flood);
+  end_files(&grown);
+}
+
+/* Each reading goes on as the one before, with the bytes in front changed or gone. */
+static void expect_read_again(const struct grown *grown, const struct kept *first, struct wo_view text) {
+  write_file(grown->paths[0], text);
+  struct kept now = read_all(grown, first, 200 * 1024, 0), whole = read_all(grown, NULL, SIZE_MAX, 0);
+  assert_int_equal(now.continued, 0);
+  expect_same(grown, &whole, &now, "changed", text.len);
+  done(&whole);
+  done(&now);
+}
+
+static void test_other_bytes(void **state) {
+  struct wo_text text = {0};
+  struct grown grown;
+  begin_files(&grown, *state, 1, two);
+  make_training(&text, 600 * 1024, 1);
+  write_file(grown.paths[0], (struct wo_view){text.ptr, 500 * 1024});
+  struct kept first = read_all(&grown, NULL, 400 * 1024, 0);
+  assert_true(first.bookmarks[0].len > 0);
+  expect_read_again(&grown, &first, (struct wo_view){text.ptr, 300 * 1024});
+  expect_read_again(&grown, &first, (struct wo_view){text.ptr + 1, text.len - 1});
+  memcpy(text.ptr + 390 * 1024, "other", 5);
+  expect_read_again(&grown, &first, (struct wo_view){text.ptr, text.len});
+  done(&first);
+  wo_text_done(&text);
+  end_files(&grown);
+}
+
+#define POOL "2023-04-05 06:07:08.091011: I tensorflow/core/common_runtime/bfc_allocator.cc:1066] "
+static const char ran_out[] =
+    "2023-04-05 06:07:08.091011: W tensorflow/core/common_runtime/bfc_allocator.cc:479] Allocator (GPU_1_bfc) ran out of memory "
+    "trying to allocate 1.25GiB (rounded to 1342177280)requested by op model/attention/Softmax\n";
+static const char dump[] =
+    POOL "5 Chunks of size 1048576 totalling 5.00MiB\n" POOL "Sum Total of in-use chunks: 1.26GiB\n" POOL "Stats: \n"
+         "Limit:                      8589934592\n"
+         "InUse:                      8321499136\n"
+         "MaxInUse:                   8455716864\n"
+         "NumAllocs:                       71023\n"
+         "MaxAllocSize:                268435456\n";
+
+/* Lines that a program works through, in which nothing is found. */
+static void add_quiet(struct wo_text *text, size_t bytes) {
+  const size_t end = text->len + bytes;
+  for (size_t i = 0; text->len < end; i++) wo_text_add(text, "batch %zu of the table is done, %zu rows\n", i, i * 7 % 100);
+}
+
+/* The dump of TensorFlow's pool gives its figures to the failure before it, however many lines are between. A bookmark between
+ * the two is of no use once both were read, and of use if the dump comes behind what was read. */
+static void test_evidence_that_is_changed(void **state) {
+  struct wo_text text = {0};
+  struct grown grown;
+  begin_files(&grown, *state, 1, two);
+  add_quiet(&text, 10 * 1024);
+  wo_text_add(&text, "%s", ran_out);
+  const size_t failed = text.len;
+  add_quiet(&text, 300 * 1024);
+  const size_t quiet = text.len;
+  wo_text_add(&text, "%s", dump);
+  const size_t dumped = text.len;
+  add_quiet(&text, 300 * 1024);
+  write_file(grown.paths[0], (struct wo_view){text.ptr, text.len});
+  struct kept whole = read_all(&grown, NULL, SIZE_MAX, 0);
+  assert_int_equal(whole.job->events.items[1].kind, WO_KIND_TF_OOM);
+  assert_non_null(wo_event_field(&whole.job->events.items[1], WO_FIELD_CAPACITY_BYTES));
+  const size_t cuts[] = {quiet, dumped};
+  for (size_t i = 0; i < 2; i++) {
+    write_file(grown.paths[0], (struct wo_view){text.ptr, cuts[i]});
+    struct kept first = read_all(&grown, NULL, failed + 60 * 1024, 4096);
+    assert_int_equal(first.bookmarks[0].len > 0, i == 0);
+    write_file(grown.paths[0], (struct wo_view){text.ptr, text.len});
+    struct kept now = read_all(&grown, &first, failed + 60 * 1024, 4096);
+    assert_int_equal(now.continued, i == 0);
+    expect_same(&grown, &whole, &now, "a dump", cuts[i]);
+    done(&now);
+    done(&first);
+  }
+  done(&whole);
+  wo_text_done(&text);
+  end_files(&grown);
+}
+
+static struct kept marked_sample(struct grown *grown, const struct wo_pack *pack) {
+  struct wo_text text = {0};
+  begin_files(grown, pack, 1, two);
+  make_training(&text, 300 * 1024, 1);
+  write_file(grown->paths[0], (struct wo_view){text.ptr, text.len});
+  wo_text_done(&text);
+  return read_all(grown, NULL, 100 * 1024, 0);
+}
+
+/* With other evidence, other rules, or any byte changed, a bookmark is none; one bit of padding may be without a meaning. */
+static void test_damage(void **state) {
+  struct grown grown;
+  struct kept kept = marked_sample(&grown, *state);
+  struct wo_bookmark_of of = {.evidence = {kept.evidence.ptr, kept.evidence.len}, .rules = WO_VIEW("rules")};
+  struct wo_bookmark bookmark;
+  struct wo_text packed = {0};
+  char front[WO_BOOKMARK_OF_BYTES];
+  wo_bookmark_of_bytes(&of, front);
+  wo_text_add_view(&packed, (struct wo_view){front, sizeof front});
+  wo_text_add_view(&packed, (struct wo_view){kept.bookmarks[0].ptr, kept.bookmarks[0].len});
+  size_t taken = 0;
+  for (size_t i = 0; i < packed.len; i++) {
+    assert_false(wo_bookmark_unpack((struct wo_view){packed.ptr, i}, &of, &bookmark));
+    packed.ptr[i] = (char)(packed.ptr[i] ^ (1 << i % 8));
+    if (wo_bookmark_unpack((struct wo_view){packed.ptr, packed.len}, &of, &bookmark)) {
+      wo_bookmark_done(&bookmark);
+      taken++;
+    }
+    packed.ptr[i] = (char)(packed.ptr[i] ^ (1 << i % 8));
+  }
+  assert_true(taken <= 4);
+  assert_true(wo_bookmark_unpack((struct wo_view){packed.ptr, packed.len}, &of, &bookmark));
+  wo_bookmark_done(&bookmark);
+  of.rules = WO_VIEW("others");
+  assert_false(wo_bookmark_unpack((struct wo_view){packed.ptr, packed.len}, &of, &bookmark));
+  of = (struct wo_bookmark_of){.evidence = WO_VIEW("other evidence"), .rules = WO_VIEW("rules")};
+  assert_false(wo_bookmark_unpack((struct wo_view){packed.ptr, packed.len}, &of, &bookmark));
+  wo_text_done(&packed);
+  done(&kept);
+  end_files(&grown);
+}
+
+/* Any byte of the state changed: it is refused, or reading ends well with whatever evidence. */
+static void test_states_that_are_wrong(void **state) {
+  struct grown grown;
+  struct kept kept = marked_sample(&grown, *state);
+  struct wo_bookmark whole = {0};
+  assert_non_null(find_bookmark(&kept, 0, &whole));
+  chance_state = 9;
+  for (size_t i = 0; i < 300; i++) {
+    struct wo_bookmarker marker;
+    struct wo_job *job = NULL;
+    struct wo_bookmark to;
+    struct wo_input *input = NULL;
+    struct wo_err err = {0};
+    bool is_there = false;
+    char *const at = &whole.state.ptr[chance(whole.state.len)];
+    const char was = *at;
+    *at = (char)chance(256);
+    assert_int_equal(wo_job_new(*state, &job), WO_OK);
+    wo_bookmark_begin(&marker, grown.paths[0], size_of(grown.paths[0]), &whole, kept.job);
+    assert_int_equal(wo_input_open(grown.paths[0], &input, &err), WO_OK);
+    assert_int_equal(wo_input_next_file(input, &is_there, &err), WO_OK);
+    job->reader = &marker.reader;
+    assert_int_equal(wo_job_read(job, input, grown.paths[0], &err), WO_OK);
+    job->reader = NULL;
+    wo_bookmark_end(&marker, job, &to);
+    wo_bookmark_done(&to);
+    wo_input_close(input);
+    assert_int_equal(wo_job_close(job), WO_OK);
+    wo_job_free(job);
+    *at = was;
+  }
+  wo_bookmark_done(&whole);
+  done(&kept);
+  end_files(&grown);
+}
+
+static void test_memory_that_is_out(void **state) {
+  struct grown grown;
+  struct kept kept = marked_sample(&grown, *state);
+  struct wo_bookmark whole = {0};
+  assert_non_null(find_bookmark(&kept, 0, &whole));
+  bool is_hit = true;
+  for (long n = 1; is_hit; n++) {
+    struct wo_text packed = {0};
+    wo_fail_alloc_at(n);
+    const enum wo_status status = wo_bookmark_pack(&whole, &packed);
+    wo_fail_alloc_off();
+    is_hit = wo_fail_alloc_hit();
+    assert_int_equal(status, is_hit ? WO_E_NOMEM : WO_OK);
+    wo_text_done(&packed);
+  }
+  wo_bookmark_done(&whole);
+  done(&kept);
+  end_files(&grown);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tree),
       cmocka_unit_test(test_corpus),
+      cmocka_unit_test(test_two_files),
+      cmocka_unit_test(test_limits_of_evidence),
+      cmocka_unit_test(test_other_bytes),
+      cmocka_unit_test(test_evidence_that_is_changed),
+      cmocka_unit_test(test_damage),
+      cmocka_unit_test(test_states_that_are_wrong),
+      cmocka_unit_test(test_memory_that_is_out),
   };
   return cmocka_run_group_tests(tests, sample_load_all, sample_unload);
 }
