@@ -269,7 +269,7 @@ static void keep_forms(struct steps *steps, struct wo_keep *keep) {
   size_t count = steps->form_count;
   wo_keep_size(keep, &count, WO_LIMIT_STEPS_FORMS);
   for (size_t i = 0; i < count && !keep->is_bad; i++) {
-    if (wo_keep_is_reading(keep)) steps->forms[i] = malloc(sizeof *steps->forms[i]);
+    if (wo_keep_is_reading(keep)) steps->forms[i] = calloc(1, sizeof *steps->forms[i]);
     if (!steps->forms[i]) {
       wo_keep_fail(keep);
       return;

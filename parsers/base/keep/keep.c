@@ -48,7 +48,7 @@ void wo_keep_int(struct wo_keep *keep, int32_t *number, int32_t least, int32_t m
 }
 
 void wo_keep_flag(struct wo_keep *keep, bool *flag) {
-  uint64_t value = *flag;
+  uint64_t value = !wo_keep_is_reading(keep) && *flag;
   wo_keep_number(keep, &value, 1);
   if (wo_keep_is_reading(keep)) *flag = value == 1;
 }

@@ -6,8 +6,9 @@
  *   }
  *
  * Bytes that are read may come from anywhere: each value has its bounds, and what is outside of them, or missing, makes the keep
- * bad; from then on values are 0. A value that is outside when it is written makes the keep bad as well, so that only what can be
- * read is written. The form is that of one version of the program. Pure; not for two threads at once. */
+ * bad; from then on values are 0. What is read into is zeroed memory, or has values. A value that is outside when it is written
+ * makes the keep bad as well, so that only what can be read is written. The form is that of one version of the program. Pure; not
+ * for two threads at once. */
 #ifndef WO_KEEP_H
 #define WO_KEEP_H
 
