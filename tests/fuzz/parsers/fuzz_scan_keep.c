@@ -5,7 +5,7 @@
  * long enough to be kept. */
 #include "tests/fuzz/scan_target.h"
 
-enum { TEXT_BYTES = 200 * 1024, FED_BYTES = 150 * 1024, CHANGE_BYTES = 3, SEED_BYTES_MAX = 8192 };
+enum { TEXT_BYTES = 140 * 1024, FED_BYTES = 132 * 1024, CHANGE_BYTES = 3, SEED_BYTES_MAX = 8192 };
 
 static struct wo_view make_log(const uint8_t *data, size_t size, char *log) {
   if (size > SEED_BYTES_MAX) size = SEED_BYTES_MAX;
@@ -14,14 +14,24 @@ static struct wo_view make_log(const uint8_t *data, size_t size, char *log) {
   return (struct wo_view){log, size > 0 ? TEXT_BYTES : 0};
 }
 
+/* A scanner that is ready, the same one each time. */
+static struct wo_scan *make_scan(struct wo_event_store *store) {
+  static struct wo_scan *scan;
+  const struct wo_scan_options options = {.rank = WO_RANK_UNKNOWN};
+  wo_event_store_init(store);
+  if (scan) {
+    wo_scan_restart(scan, store, options);
+  } else {
+    require(wo_scan_new(target_patterns(), &wo_formats, store, options, &scan) == WO_OK);
+  }
+  return scan;
+}
+
 /* Whether the rest of the log could be read from there. */
 static bool read_rest(struct wo_view log, struct wo_view state, const struct wo_scan_place *place, struct wo_view before) {
-  const struct wo_scan_options options = {.rank = WO_RANK_UNKNOWN};
   struct wo_event_store store;
   struct wo_scan_summary summary;
-  struct wo_scan *scan = NULL;
-  wo_event_store_init(&store);
-  require(wo_scan_new(target_patterns(), &wo_formats, &store, options, &scan) == WO_OK);
+  struct wo_scan *const scan = make_scan(&store);
   const bool is_taken = wo_scan_go_on(scan, state, place, before);
   if (is_taken) {
     const struct wo_view rest = wo_view_skip(log, (size_t)place->next);
@@ -33,27 +43,22 @@ static bool read_rest(struct wo_view log, struct wo_view state, const struct wo_
     require(target_is_clean(event->text));
     for (uint32_t k = 0; k < event->field_count; k++) target_check_field(event, &event->fields[k]);
   }
-  wo_scan_free(scan);
   wo_event_store_done(&store);
   return is_taken;
 }
 
 /* Reads the first part of the log and keeps the scan there. */
 static bool keep(struct wo_view log, struct wo_text *state, struct wo_scan_place *place, char *before) {
-  const struct wo_scan_options options = {.rank = WO_RANK_UNKNOWN};
   struct wo_event_store store;
   struct wo_scan_summary summary;
-  struct wo_scan *scan = NULL;
+  struct wo_scan *const scan = make_scan(&store);
   struct wo_view view = {0};
-  wo_event_store_init(&store);
-  require(wo_scan_new(target_patterns(), &wo_formats, &store, options, &scan) == WO_OK);
   require(wo_scan_feed(scan, log.ptr, FED_BYTES) == WO_OK);
   const bool is_kept = wo_scan_keep(scan, state, place, &view);
   require(!is_kept || (view.len == place->before && place->before <= WO_SCAN_BEFORE_MAX && place->next <= FED_BYTES));
   require(!is_kept || memcmp(view.ptr, log.ptr + place->next - view.len, view.len) == 0);
   if (is_kept) memcpy(before, view.ptr, view.len);
   require(wo_scan_end(scan, &summary) == WO_OK);
-  wo_scan_free(scan);
   wo_event_store_done(&store);
   return is_kept;
 }

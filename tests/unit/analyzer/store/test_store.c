@@ -323,6 +323,50 @@ static void test_forget(void **state) {
   free(kept);
 }
 
+/* ---- Bookmarks ---- */
+
+static bool take_values(void *context, const struct wo_store_value *values, size_t count);
+
+static struct wo_store_kept bookmarks(struct place *place, struct wo_arena *arena, const char *rules) {
+  struct wo_store_kept kept;
+  assert_int_equal(wo_store_bookmarks(place->store, place->made.job.row.path, wo_view_of(rules), arena, &kept, NULL), WO_OK);
+  return kept;
+}
+
+static void put_marked(struct place *place, const char *bookmark) {
+  wo_store_make_job(&place->made, "/logs", 1, 100);
+  place->made.files[1].bookmark = wo_view_of(bookmark);
+  place->made.files[1].is_unread = false;
+  place->made.job.rules = WO_VIEW("p1-r1");
+  assert_int_equal(wo_store_put(place->store, &place->made.job, NULL), WO_OK);
+}
+
+static void test_bookmarks(void **state) {
+  struct place *const place = *state;
+  struct wo_arena arena, small;
+  wo_arena_init(&arena, 1000 * 1000);
+  wo_arena_init(&small, 6000);
+  put_marked(place, "mark");
+  const struct wo_store_kept kept = bookmarks(place, &arena, "p1-r2");
+  assert_int_equal(kept.file_count, 1);
+  assert_true(wo_view_equal(kept.files[0].path, place->made.files[1].path) && wo_view_is(kept.files[0].bookmark, "mark"));
+  assert_true(kept.files[0].inode == place->made.files[1].inode && kept.files[0].head_hash == place->made.files[1].head_hash);
+  assert_true(wo_view_equal(kept.evidence, place->made.job.evidence));
+  assert_int_equal(bookmarks(place, &small, "p1-r2").file_count, 0); /* without room */
+  assert_int_equal(bookmarks(place, &arena, "p2-r1").file_count, 0); /* with other patterns */
+  put_marked(place, "");
+  assert_int_equal(bookmarks(place, &arena, "p1-r1").file_count, 0);
+  put_marked(place, "mark");
+  int64_t count = 0;
+  assert_int_equal(wo_store_forget(place->store, INT64_MAX, &count, NULL), WO_OK);
+  assert_true(count == 1);
+  struct paths out = {"none"};
+  assert_int_equal(wo_store_ask(place->store, "SELECT NULL, 1, 2.0, 'x' FROM bookmark", NULL, 0, take_values, &out, NULL), WO_OK);
+  assert_string_equal(out.text, "none");
+  wo_arena_done(&arena);
+  wo_arena_done(&small);
+}
+
 static bool take_values(void *context, const struct wo_store_value *values, size_t count) {
   struct paths *const out = context;
   assert_int_equal(count, 4);
@@ -364,6 +408,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_a_private_store_is_like_a_file, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_problems, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_forget, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_bookmarks, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_ask, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

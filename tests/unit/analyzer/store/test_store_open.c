@@ -218,7 +218,7 @@ static void test_columns_are_added_and_views_renewed(void **state) {
   char *const before = wo_store_dump(store);
   wo_store_close(store);
   run_sql(place->path,
-          "ALTER TABLE job DROP COLUMN step_total; ALTER TABLE job DROP COLUMN model;"
+          "ALTER TABLE job DROP COLUMN step_total; ALTER TABLE job DROP COLUMN model; DROP TABLE bookmark;"
           "DROP VIEW clusters; CREATE VIEW clusters AS SELECT 1; UPDATE meta SET value = '0.0' WHERE key = 'whyoom'");
   struct wo_err err = {0};
   assert_int_equal(wo_store_open(place->path, WO_STORE_READ, &store, &err), WO_E_KIND);
@@ -229,6 +229,8 @@ static void test_columns_are_added_and_views_renewed(void **state) {
   int64_t jobs = 0;
   assert_int_equal(wo_store_ask(store, "SELECT sum(jobs) FROM clusters", NULL, 0, take_number, &jobs, NULL), WO_OK);
   assert_int_equal(jobs, 1);
+  assert_int_equal(wo_store_ask(store, "SELECT count(*) FROM bookmark", NULL, 0, take_number, &jobs, NULL), WO_OK);
+  assert_int_equal(jobs, 0);
   wo_store_close(store);
   wo_store_close(wo_store_must_open(place->path, WO_STORE_READ));
   free(before);

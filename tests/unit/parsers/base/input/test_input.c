@@ -142,6 +142,42 @@ static void plain_comes_out_as_it_went_in(void **state) {
   text_done(&bytes);
 }
 
+/* From any place, at the start and once all was read; what is compressed has no places. */
+static void plain_is_read_from_any_place(void **state) {
+  (void)state;
+  struct text bytes = {0}, packed = {0}, got = {0};
+  struct wo_input *input = NULL;
+  char buf[100];
+  size_t len = 0;
+  bool is_there = false;
+  add_lines(&bytes, 20000);
+  write_file(bytes.ptr, bytes.len);
+  assert_int_equal(wo_input_open(file_path, &input, NULL), WO_OK);
+  assert_false(wo_input_go_to(input, 5)); /* what it is was not looked at */
+  assert_int_equal(wo_input_next_file(input, &is_there, NULL), WO_OK);
+  for (size_t at = 0; at <= bytes.len; at += at < 3 ? 1 : bytes.len / 7) {
+    assert_true(wo_input_go_to(input, at));
+    assert_int_equal(wo_input_read(input, buf, sizeof buf, &len, NULL), WO_OK);
+    assert_true(len > 0 || at == bytes.len);
+    if (len > 0) assert_memory_equal(buf, bytes.ptr + at, len);
+    assert_int_equal(wo_input_bytes(input), at + len);
+  }
+  assert_true(wo_input_go_to(input, 0));
+  assert_int_equal(read_rest(input, 4096, &got, NULL), WO_OK);
+  assert_int_equal(got.len, bytes.len);
+  assert_memory_equal(got.ptr, bytes.ptr, bytes.len);
+  wo_input_close(input);
+  add_member(&packed, bytes.ptr, bytes.len);
+  write_file(packed.ptr, packed.len);
+  assert_int_equal(wo_input_open(file_path, &input, NULL), WO_OK);
+  assert_int_equal(wo_input_next_file(input, &is_there, NULL), WO_OK);
+  assert_false(wo_input_go_to(input, 0));
+  wo_input_close(input);
+  text_done(&bytes);
+  text_done(&packed);
+  text_done(&got);
+}
+
 /* ---- Compressed ---- */
 
 static void gzip_is_expanded(void **state) {
@@ -531,6 +567,7 @@ static int remove_folder(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(plain_comes_out_as_it_went_in),
+      cmocka_unit_test(plain_is_read_from_any_place),
       cmocka_unit_test(gzip_is_expanded),
       cmocka_unit_test(members_are_joined),
       cmocka_unit_test(empty_member_is_empty),
