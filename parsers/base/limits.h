@@ -151,8 +151,8 @@
 /* Bytes at the start of a file by which a scan tells one that has grown from another of the same name; no cap. */
 #define WO_LIMIT_HEAD_HASH_BYTES ((size_t)4096)
 
-/* A reach: logs of so many bytes get a bookmark, from which a scan goes on when they have grown; smaller ones are read again. It is
- * put into the last bytes, where a line ends at which nothing is under way, and before that in steps. */
+/* A reach: logs of so many bytes get a bookmark, from which a scan goes on when they have grown; smaller ones are read again. It
+ * is put into the last bytes, where a line ends at which nothing is under way, and before that in steps. */
 #define WO_LIMIT_BOOKMARK_FILE_BYTES (INT64_C(4) * 1024 * 1024)
 #define WO_LIMIT_BOOKMARK_TAIL_BYTES (UINT64_C(1024) * 1024)
 #define WO_LIMIT_BOOKMARK_STEP_BYTES (UINT64_C(16) * 1024 * 1024)
@@ -210,7 +210,8 @@
 
 /* ---- Stores of jobs (analyzer/store) ---- */
 
-/* Pages that SQLite keeps in memory, of the store and of one that is merged into it: protect memory. No cap: others are read again. */
+/* Pages that SQLite keeps in memory, of the store and of one that is merged into it: protect memory. No cap: others are read
+ * again. */
 #define WO_LIMIT_DATABASE_CACHE_BYTES ((size_t)8 * 1024 * 1024)
 #define WO_LIMIT_DATABASE_SOURCE_CACHE_BYTES ((size_t)2 * 1024 * 1024)
 

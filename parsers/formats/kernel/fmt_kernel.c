@@ -56,8 +56,7 @@ static enum wo_more begin_kill(struct wo_open *open, const struct wo_match *matc
   const enum wo_kind kind = kind_of_kill(open, match);
   struct wo_event *event = wo_open_add_filled(open, kind, match);
   if (!event) return WO_MORE_NO;
-  const struct wo_event *usage =
-      kind == WO_KIND_CGROUP_OOM ? find_before(open, BLOCK_LINES, WO_MARK_CGROUP_USE) : NULL;
+  const struct wo_event *usage = kind == WO_KIND_CGROUP_OOM ? find_before(open, BLOCK_LINES, WO_MARK_CGROUP_USE) : NULL;
   if (!usage || usage->span.file != event->span.file) return WO_MORE_NO;
   wo_event_copy_number(open->store, event, WO_FIELD_LIMIT_BYTES, usage, WO_FIELD_LIMIT_BYTES);
   wo_event_copy_number(open->store, event, WO_FIELD_USED_BYTES, usage, WO_FIELD_USED_BYTES);
