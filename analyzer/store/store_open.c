@@ -70,12 +70,17 @@ static enum wo_status connect(struct wo_store *store, struct wo_err *err) {
 
 struct identity {
   int64_t application, version, tables;
+  int code; /* SQLite's, of the question that failed */
 };
 
+/* In one transaction: another process may be making the store. */
 static enum wo_status identify(struct wo_store *store, struct identity *ret, struct wo_err *err) {
-  enum wo_status status = wo__store_ask_number(store, "SELECT count(*) FROM sqlite_master", &ret->tables, err);
+  enum wo_status status = wo__store_run(store, "SAVEPOINT identify", err);
+  if (status == WO_OK) status = wo__store_ask_number(store, "SELECT count(*) FROM sqlite_master", &ret->tables, err);
   if (status == WO_OK) status = wo__store_ask_number(store, "PRAGMA application_id", &ret->application, err);
   if (status == WO_OK) status = wo__store_ask_number(store, "PRAGMA user_version", &ret->version, err);
+  ret->code = sqlite3_errcode(store->db) & 0xff;
+  sqlite3_exec(store->db, "RELEASE identify", NULL, NULL, NULL);
   return status;
 }
 
@@ -111,8 +116,7 @@ static bool has_log(const struct wo_store *store) {
 /* A store that nobody writes, in a folder where the files for locks cannot be made, is read without locks. */
 static enum wo_status identify_for_reading(struct wo_store *store, struct identity *ret, struct wo_err *err) {
   const enum wo_status status = identify(store, ret, err);
-  const int code = sqlite3_errcode(store->db) & 0xff;
-  if (status == WO_OK || (code != SQLITE_CANTOPEN && code != SQLITE_READONLY)) return status;
+  if (status == WO_OK || (ret->code != SQLITE_CANTOPEN && ret->code != SQLITE_READONLY)) return status;
   if (has_log(store)) {
     return wo__store_refuse(store, WO_E_IO, err,
                             "has changes in a file beside it (-wal), which can be read only where its folder can be written");
