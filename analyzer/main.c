@@ -340,7 +340,8 @@ static enum wo_exit run_scan(const struct wo_call *call) {
                 .owner = scan_owner,
                 .on_progress = isatty(STDERR_FILENO) == 1 ? show_scan : NULL,
                 .enter_thread = enter_thread,
-                .is_cancelled = &is_cancelled},
+                .is_cancelled = &is_cancelled,
+                .temp_folder = variable("TMPDIR")},
       .shard = find_shard(),
       .cores = count_cores(),
   };

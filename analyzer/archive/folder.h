@@ -8,7 +8,7 @@
 #include "parsers/base/arena.h"
 #include "parsers/base/status.h"
 
-enum wo_entry_kind { WO_ENTRY_UNKNOWN, WO_ENTRY_FILE, WO_ENTRY_FOLDER, WO_ENTRY_LINK, WO_ENTRY_OTHER };
+enum wo_entry_kind { WO_ENTRY_UNKNOWN, WO_ENTRY_FILE, WO_ENTRY_FOLDER, WO_ENTRY_ARCHIVE, WO_ENTRY_LINK, WO_ENTRY_OTHER };
 
 struct wo_entry {
   const char *name;

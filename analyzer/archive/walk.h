@@ -1,7 +1,8 @@
 /* Walks over folders and finds jobs: files that belong together by their names (analyzer/files/grouping.h), folder by folder.
  *
  * The order is that of names, byte by byte: the jobs of a folder, then its folders. It does not depend on the order in which the
- * system lists them. Memory grows with the largest folder, not with the archive. Nothing is opened but folders. One walk must not
+ * system lists them. Memory grows with the largest folder, not with the archive. Nothing is opened but folders. Tar archives are
+ * handed to a hook, and then walked as if they were unpacked. One walk must not
  * be used by two threads at once. */
 #ifndef WO_WALK_H
 #define WO_WALK_H
@@ -23,23 +24,29 @@ struct wo_walk_options {
   int64_t since_ns, until_ns; /* jobs whose newest log was written within; WO_WALK_ANY_TIME: no limit */
   bool follows_links;
   bool is_one_file_system;
-  bool is_flat; /* the folders that are named alone, not those in them */
+  bool is_flat;                /* the folders that are named alone, not those in them */
   uint32_t shard, shard_count; /* jobs of one part: by a hash of their paths below the root; 0 of 1 is all */
 };
 
-/* A regular file, as it was when it was found. */
+struct wo_tar;
+struct wo_tar_member;
+
+/* A regular file, as it was when it was found. One in an archive has no inode, so that it is the same in a copy of the archive.
+ */
 struct wo_walk_file {
   const char *path;
   uint64_t device, inode;
   int64_t size_bytes, mtime_ns;
   uint32_t owner;
+  const struct wo_tar_member *member; /* in the archive; NULL: it is in none */
 };
 
 /* The files of one job: logs first, in the order of names. Valid during the call. */
 struct wo_walk_job {
   const struct wo_walk_file *files;
   size_t file_count, log_count;
-  struct wo_view name; /* of its log without id and endings; or empty */
+  struct wo_view name;      /* of its log without id and endings; or empty */
+  const struct wo_tar *tar; /* the archive that its files are in; NULL: none */
 };
 
 /* Files that the walk passed over. */
@@ -57,15 +64,26 @@ struct wo_walk_hooks {
   bool (*on_job)(void *context, const struct wo_walk_job *job, const struct wo_walk_counts *counts);
   /* A file or folder that cannot be read, or is of a kind that is not read. */
   void (*on_problem)(void *context, const char *path, const struct wo_err *err);
-  /* Not NULL: the walk only looks for files of accounting that name no job, and finds no jobs. No problem is reported: the walk for
-   * jobs meets it again. */
+  /* Not NULL: the walk only looks for files of accounting that name no job, and finds no jobs. No problem is reported: the walk
+   * for jobs meets it again. */
   void (*on_accounting)(void *context, const char *path);
+  /* The same in an archive; to be set with on_accounting and on_archive. */
+  void (*on_archive_accounting)(void *context, const struct wo_tar *tar, const struct wo_tar_member *member, const char *path);
+  /* A file whose name says that it is a tar archive: the hook has it read, and hands it to wo_walk_archive, now or later. NULL:
+   * such files are like others. The path of what is in it below the root begins behind `root_len` bytes. */
+  void (*on_archive)(void *context, const struct wo_walk_file *file, size_t root_len, const struct wo_walk_counts *counts);
 };
 
-/* Walks over the roots ("": the present folder, whose paths begin with the names in it), which are folders, or files that are jobs of their own together with those beside them. WO_E_NOMEM;
- * everything else is a problem for the hook. `is_cancelled` ends the walk when it is set. */
+/* Walks over the roots ("": the present folder, whose paths begin with the names in it), which are folders, or files that are
+ * jobs of their own together with those beside them. WO_E_NOMEM; everything else is a problem for the hook. `is_cancelled` ends
+ * the walk when it is set. */
 enum wo_status wo_walk(const char *const *roots, size_t count, const struct wo_walk_options *options,
                        const struct wo_walk_hooks *hooks, const volatile sig_atomic_t *is_cancelled,
                        struct wo_walk_counts *ret_counts);
+
+/* Walks over the files of an archive that was read, as over folders; archives in it are named and not read. `is_again`: what is
+ * wrong with it was said before. Adds to *counts. WO_E_NOMEM. */
+enum wo_status wo_walk_archive(const struct wo_tar *tar, const struct wo_walk_options *options, const struct wo_walk_hooks *hooks,
+                               const volatile sig_atomic_t *is_cancelled, bool is_again, struct wo_walk_counts *counts);
 
 #endif

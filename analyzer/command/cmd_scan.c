@@ -258,7 +258,7 @@ static bool is_below(const char *folder, const char *path) {
 
 bool wo_scan_reads(const struct wo_call *call, const char *path) {
   const bool is_scan = call->command == &wo_command_scan || wo_scan_is_meant(call);
-  if (!is_scan || !wo_name_is_stream(wo_view_of(path))) return false;
+  if (!is_scan || (!wo_name_is_stream(wo_view_of(path)) && !wo_name_is_archive(wo_view_of(path)))) return false;
   for (size_t i = 0; i < call->word_count; i++) {
     if (is_below(call->words[i], path)) return true;
   }

@@ -454,6 +454,10 @@ uint32_t wo_group_by_time(const struct wo_grouping *grouping, const char *const 
   return count;
 }
 
+bool wo_group_can_join(struct wo_view path) {
+  return sort_of(wo_name_base(path)) != SORT_REST;
+}
+
 bool wo_group_is_accounting(struct wo_view path) {
   static const char *const tools[] = {"sacct", "scontrol"};
   struct wo_view rest = wo_name_base(path);

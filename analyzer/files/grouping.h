@@ -38,6 +38,9 @@ struct wo_grouping {
  * jobs) or in none. WO_E_NOMEM; *ret is not set then. */
 enum wo_status wo_group_paths(const char *const *paths, uint32_t count, struct wo_arena *arena, struct wo_grouping *ret);
 
+/* Whether a file can belong to a job by its name, whatever lies beside it. The others are always in wo_grouping.rest. */
+bool wo_group_can_join(struct wo_view path);
+
 /* Whether a file's name says that it holds accounting, and of no single job: "sacct-2026-11.txt". */
 bool wo_group_is_accounting(struct wo_view path);
 

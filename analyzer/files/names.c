@@ -247,6 +247,16 @@ bool wo_name_is_script(struct wo_view path) {
   return WO_VIEW_ANY(wo_name_base(path), wo_view_ends, endings);
 }
 
+bool wo_name_is_archive(struct wo_view path) {
+  static const char *const endings[] = {".tar", ".tgz", ".txz", ".tzst", ".tar.gz", ".tar.xz", ".tar.zst", ".tar.zstd"};
+  const struct wo_view base = wo_name_base(path);
+  for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+    const size_t len = strlen(endings[i]);
+    if (base.len > len && wo_view_is_nocase(wo_view_skip(base, base.len - len), endings[i])) return true;
+  }
+  return false;
+}
+
 /* Files that people edit are known by their ending, output of tools by a word in the name. A .txt file with #SBATCH lines is a
  * script that was renamed, for example in a mail. */
 struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path) {

@@ -35,6 +35,9 @@ struct wo_view wo_name_host(struct wo_view path);
 /* Whether the name ends as that of a script that people submit: .sbatch, .slurm, .sh. */
 bool wo_name_is_script(struct wo_view path);
 
+/* Whether the name ends as that of a tar archive, plain or compressed in a way that whyoom reads: .tar, .tgz, .tar.xz, ... */
+bool wo_name_is_archive(struct wo_view path);
+
 /* Whether input `file` holds jobs as `scontrol show job` prints them, and no other evidence, whatever its name is. A log that
  * quotes such a text is none. */
 bool wo_name_is_control(const struct wo_event_store *store, uint32_t file);

@@ -24,6 +24,8 @@ struct place {
 struct file {
   struct wo_view path;
   struct wo_view head; /* header and rule of its table, with their line ends; empty for scontrol */
+  int fd;              /* of a file that it is a part of; -1: it is opened by its path */
+  uint64_t at;         /* of that part */
 };
 
 /* Files that are open. Jobs that are found one after the other are often in the same ones. */
@@ -162,14 +164,18 @@ static void read_line(struct reader *reader, struct wo_view whole) {
 }
 
 /* Reads whole lines from a buffer that holds a few; longer ones end the reading, since no accounting has them. */
-static enum wo_status read_lines(struct reader *reader, int fd, char *buf, size_t cap, struct wo_err *err) {
+static enum wo_status read_lines(struct reader *reader, const struct wo_file_part *part, char *buf, size_t cap,
+                                 struct wo_err *err) {
   size_t len = 0;
+  uint64_t done = 0;
   for (bool is_end = false; !is_end && reader->status == WO_OK;) {
-    const ssize_t more = read(fd, buf + len, cap - len);
+    const uint64_t left = part->len - done, room = cap - len;
+    const ssize_t more = pread(part->fd, buf + len, (size_t)(left < room ? left : room), (off_t)(part->at + done));
     if (more < 0 && errno == EINTR) continue;
     if (more < 0) return wo_err_set(err, WO_E_IO, "cannot be read: %s", strerror(errno));
     is_end = more == 0;
     len += (size_t)more;
+    done += (uint64_t)more;
     struct wo_view rest = {buf, len};
     while (rest.len > 0 && reader->status == WO_OK) {
       const size_t at = wo_view_find_char(rest, '\n', 0);
@@ -187,22 +193,41 @@ static enum wo_status read_lines(struct reader *reader, int fd, char *buf, size_
   return reader->status == WO_OK ? WO_OK : wo_err_nomem(err);
 }
 
-enum wo_status wo_accounts_add(struct wo_accounts *accounts, const char *path, struct wo_err *err) {
-  if (!WO_VEC_RESERVE(&accounts->files, 1, WO_LIMIT_ACCOUNT_FILES))
-    return wo_err_set(err, WO_E_LIMIT, "more than %zu files of accounting: it is not looked up", WO_LIMIT_ACCOUNT_FILES);
+/* Looks through a part of an open file. */
+static enum wo_status add_part(struct wo_accounts *accounts, const char *path, const struct wo_file_part *part, bool stays_open,
+                               struct wo_err *err) {
   struct file *const file = &accounts->files.items[accounts->files.count];
-  *file = (struct file){.path = wo_arena_copy(&accounts->arena, wo_view_of(path))};
-  const int fd = open_file(path);
-  if (fd < 0) return wo_err_set(err, WO_E_IO, "cannot be opened: %s", strerror(errno));
+  *file =
+      (struct file){.path = wo_arena_copy(&accounts->arena, wo_view_of(path)), .fd = stays_open ? part->fd : -1, .at = part->at};
   struct reader reader = {.accounts = accounts, .file = file, .index = (uint32_t)accounts->files.count, .line = 1};
   const size_t before = accounts->places.count;
   char *const buf = malloc(WO_LIMIT_READ_BYTES);
-  enum wo_status status = buf ? read_lines(&reader, fd, buf, WO_LIMIT_READ_BYTES, err) : wo_err_nomem(err);
+  enum wo_status status = buf ? read_lines(&reader, part, buf, WO_LIMIT_READ_BYTES, err) : wo_err_nomem(err);
   free(buf);
-  close(fd);
   if (status == WO_OK && wo_arena_is_exhausted(&accounts->arena)) status = wo_err_nomem(err);
   if (accounts->places.count > before) accounts->files.count++;
   return status;
+}
+
+static enum wo_status make_room(struct wo_accounts *accounts, struct wo_err *err) {
+  if (WO_VEC_RESERVE(&accounts->files, 1, WO_LIMIT_ACCOUNT_FILES)) return WO_OK;
+  return wo_err_set(err, WO_E_LIMIT, "more than %zu files of accounting: it is not looked up", WO_LIMIT_ACCOUNT_FILES);
+}
+
+enum wo_status wo_accounts_add(struct wo_accounts *accounts, const char *path, struct wo_err *err) {
+  enum wo_status status = make_room(accounts, err);
+  if (status != WO_OK) return status;
+  const struct wo_file_part part = {.fd = open_file(path), .len = INT64_MAX};
+  if (part.fd < 0) return wo_err_set(err, WO_E_IO, "cannot be opened: %s", strerror(errno));
+  status = add_part(accounts, path, &part, false, err);
+  close(part.fd);
+  return status;
+}
+
+enum wo_status wo_accounts_add_part(struct wo_accounts *accounts, const char *path, const struct wo_file_part *part,
+                                    struct wo_err *err) {
+  const enum wo_status status = make_room(accounts, err);
+  return status == WO_OK ? add_part(accounts, path, part, true, err) : status;
 }
 
 /* ---- Looking up a job ---- */
@@ -220,6 +245,7 @@ void wo_accounts_sort(struct wo_accounts *accounts) {
 }
 
 static int find_open(struct wo_accounts *accounts, uint32_t file) {
+  if (accounts->files.items[file].fd >= 0) return accounts->files.items[file].fd;
   for (size_t i = 0; i < OPEN_MAX; i++) {
     if (accounts->open[i].fd >= 0 && accounts->open[i].file == file) return accounts->open[i].fd;
   }
@@ -242,7 +268,7 @@ static struct wo_view read_place(struct wo_accounts *accounts, const struct plac
   const int fd = find_open(accounts, place->file);
   if (!text || fd < 0) return (struct wo_view){0};
   if (head.len > 0) memcpy(text, head.ptr, head.len);
-  const ssize_t len = pread(fd, text + head.len, place->len, (off_t)place->offset);
+  const ssize_t len = pread(fd, text + head.len, place->len, (off_t)(accounts->files.items[place->file].at + place->offset));
   return len == (ssize_t)place->len ? (struct wo_view){text, head.len + place->len} : (struct wo_view){0};
 }
 

@@ -5,6 +5,7 @@
 #ifndef WO_ACCOUNTS_H
 #define WO_ACCOUNTS_H
 
+#include "analyzer/scan/read_job.h"
 #include "parsers/base/arena.h"
 #include "parsers/base/status.h"
 
@@ -17,6 +18,10 @@ struct wo_accounts *wo_accounts_free(struct wo_accounts *accounts);
 /* Looks through a file: a table of sacct with its header, or blocks of scontrol; plain text. Any other content says nothing.
  * WO_E_IO with the system's reason; WO_E_LIMIT: more jobs than WO_LIMIT_ACCOUNTS, the first ones are kept; WO_E_NOMEM. */
 enum wo_status wo_accounts_add(struct wo_accounts *accounts, const char *path, struct wo_err *err);
+
+/* The same for a part of a file, which is known by `path` and stays open as long as the accounts. */
+enum wo_status wo_accounts_add_part(struct wo_accounts *accounts, const char *path, const struct wo_file_part *part,
+                                    struct wo_err *err);
 
 /* To be called once, after all files. */
 void wo_accounts_sort(struct wo_accounts *accounts);

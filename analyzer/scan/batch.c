@@ -27,6 +27,7 @@ struct wo_batch *wo_batch_free(struct wo_batch *batch) {
   wo_arena_done(&batch->arena);
   wo_arena_done(&batch->grown);
   wo_text_done(&batch->messages);
+  free(batch->reading);
   free(batch);
   return NULL;
 }
@@ -49,6 +50,12 @@ static void add_account(struct wo_batch_job *job, size_t at, const struct wo_acc
                                           .size_bytes = (int64_t)text->text.len};
 }
 
+static const struct wo_tar_member *const *keep_members(struct wo_batch *batch, const struct wo_walk_job *found) {
+  const struct wo_tar_member **const members = wo_arena_array(&batch->arena, found->file_count, sizeof *members);
+  for (size_t i = 0; members && i < found->file_count; i++) members[i] = found->files[i].member;
+  return members;
+}
+
 enum wo_status wo_batch_add(struct wo_batch *batch, const struct wo_walk_job *found, struct wo_view owner,
                             struct wo_accounts *accounts) {
   struct wo_account_text texts[WO_LIMIT_BATCH_ACCOUNTS];
@@ -60,6 +67,7 @@ enum wo_status wo_batch_add(struct wo_batch *batch, const struct wo_walk_job *fo
                                .file_count = found->file_count + count,
                                .log_count = found->log_count,
                                .account_count = count,
+                               .tar = found->tar,
                                .owner = owner};
   job->paths = wo_arena_array(&batch->arena, found->file_count, sizeof *job->paths);
   job->files = wo_arena_array(&batch->arena, job->file_count, sizeof *job->files);
@@ -67,6 +75,7 @@ enum wo_status wo_batch_add(struct wo_batch *batch, const struct wo_walk_job *fo
   if (found->name.len > 0) job->name = wo_arena_copy(&batch->arena, found->name);
   if (wo_arena_is_exhausted(&batch->arena)) return WO_E_NOMEM;
   for (size_t i = 0; i < found->file_count; i++) add_file(batch, job, i, &found->files[i]);
+  if (found->tar) job->members = keep_members(batch, found);
   for (size_t i = 0; i < count; i++) {
     job->accounts[i] = texts[i];
     add_account(job, found->file_count + i, &texts[i]);
@@ -122,11 +131,20 @@ static uint64_t hash_head(const char *path) {
   return len > 0 ? wo_view_hash(WO_HASH_START, (struct wo_view){head, (size_t)len}) : 0;
 }
 
+/* Files of archives have no hash: one that has grown is read as another one. */
+static bool read_member(struct wo_batch *batch, const struct wo_batch_job *todo, size_t at, struct wo_job *job,
+                        const struct thread *thread) {
+  const struct wo_tar_member *const member = todo->members[at];
+  const struct wo_file_part part = {todo->tar->fd, member->at, (uint64_t)member->size_bytes};
+  return wo_read_part(job, todo->paths[at], &part, &thread->watch->is_time_up, &batch->messages);
+}
+
 /* Without a store nothing is kept for another time. */
 static bool read_file(struct wo_batch *batch, struct wo_batch_job *todo, size_t at, struct wo_job *job,
                       const struct thread *thread, struct wo_grown *grown) {
   struct wo_store_file *const file = &todo->files[at];
   const volatile sig_atomic_t *const is_up = &thread->watch->is_time_up;
+  if (todo->tar) return read_member(batch, todo, at, job, thread);
   if (!thread->diagnoser->keeps_evidence) return wo_read_path(job, todo->paths[at], is_up, &batch->messages);
   file->head_hash = hash_head(todo->paths[at]);
   return wo_grown_read(grown, job, at, file, todo->paths[at], is_up, &batch->messages);
@@ -206,6 +224,11 @@ static void run(void *state, struct wo_pool_item *item) {
   const struct thread *const thread = state;
   struct wo_batch *const batch = (struct wo_batch *)item;
   const struct wo_diagnoser *const diagnoser = thread->diagnoser;
+  struct wo_batch_reading *const reading = batch->reading;
+  if (reading) {
+    if (diagnoser->now_ns) reading->began_ns = diagnoser->now_ns(diagnoser->context);
+    wo_tar_read(reading->tar, reading->walk, reading->spool, &reading->is_over);
+  }
   for (size_t i = 0; i < batch->job_count; i++) {
     thread->watch->is_time_up = 0;
     if (diagnoser->now_ns) thread->watch->began_ns = diagnoser->now_ns(diagnoser->context);

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include "analyzer/archive/tar.h"
 #include "analyzer/archive/walk.h"
 #include "analyzer/scan/accounts.h"
 #include "analyzer/scan/pool.h"
@@ -11,6 +12,15 @@
 #include "parsers/base/arena.h"
 #include "parsers/base/text.h"
 #include "rules/load/rule.h"
+
+/* An archive that a thread reads, before its jobs are known. */
+struct wo_batch_reading {
+  struct wo_tar *tar;
+  const struct wo_walk_options *walk;
+  struct wo_spool spool;         /* as of wo_tar_read, which takes it */
+  volatile sig_atomic_t is_over; /* set by the owner of the threads: the reading is to end */
+  _Atomic int64_t began_ns;      /* 0: it has not begun, or there is no time limit */
+};
 
 /* One job. */
 struct wo_batch_job {
@@ -20,8 +30,11 @@ struct wo_batch_job {
   struct wo_view name, owner;
   struct wo_account_text *accounts; /* what files of many jobs say of it */
   size_t account_count;
-  struct wo_view kept;        /* evidence of its files, which are not read again then; or empty */
-  struct wo_store_kept grown; /* what the store has of files that may have grown */
+  struct wo_store_kept grown;                 /* what the store has of files that may have grown */
+  const struct wo_tar *tar;                   /* that the files of the paths are in; NULL: none */
+  const struct wo_tar_member *const *members; /* the same files in it */
+  void *archive;                              /* the owner's, for `tar` */
+  struct wo_view kept;                        /* evidence of its files, which are not read again then; or empty */
   /* Filled by the thread. */
   bool is_done; /* else memory ran out, or the evidence is damaged */
   struct wo_row row;
@@ -34,6 +47,7 @@ struct wo_batch {
   struct wo_arena arena, grown; /* grown: of what the store has; it may be full */
   struct wo_batch_job jobs[WO_LIMIT_BATCH_JOBS];
   size_t job_count;
+  struct wo_batch_reading *reading; /* NULL, or the batch has no jobs but this */
   int64_t size_bytes;
   struct wo_text messages; /* of files that could not be read, one a line */
   size_t message_count;

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "analyzer/scan/archives.h"
 #include "analyzer/scan/batch.h"
 #include "parsers/base/command/message.h"
 #include "parsers/base/limits.h"
@@ -32,9 +33,12 @@ struct scan {
   size_t most_batches;
   struct wo_batch *batch; /* being filled, or NULL */
   struct wo_accounts *accounts;
+  struct wo_archives *archives;
+  struct wo_scan_archive *archive; /* that is being handed out; NULL: none */
   struct wo_text *errors;
   uint64_t messages;
   struct wo_scan_account account;
+  struct wo_walk_counts inside; /* of archives */
   size_t uncommitted;
   int64_t begin_ns, commit_ns, shown_ns;
   enum wo_status status;
@@ -115,6 +119,25 @@ static void show_progress(struct scan *scan) {
   scan->hooks->on_progress(scan->hooks->context, &scan->account.progress);
 }
 
+/* Readings of archives heed the time limit and the user, who need not wait for the end of one. */
+static void heed_archives(struct scan *scan) {
+  const int64_t limit_ns = (int64_t)scan->settings->time_limit_s * WO_NS_PER_S;
+  if (is_cancelled(scan))
+    wo_archives_stop(scan->archives, 0, 0);
+  else if (scan->diagnoser.now_ns)
+    wo_archives_stop(scan->archives, now(scan), limit_ns);
+}
+
+/* Puts what a batch has brought, and frees it. */
+static void put_batch(struct scan *scan, struct wo_batch *batch) {
+  if (batch->reading && scan->status == WO_OK) scan->status = wo_archives_take(scan->archives, batch, scan->err);
+  for (size_t i = 0; i < batch->job_count; i++) {
+    if (scan->status == WO_OK) put_job(scan, &batch->jobs[i]);
+    if (batch->jobs[i].archive) wo_archives_release(scan->archives, batch->jobs[i].archive);
+  }
+  wo_batch_free(batch);
+}
+
 /* Takes a batch that is done, waiting for one if there is none. False: there is none, and will be none. */
 static bool take_batch(struct scan *scan) {
   struct wo_pool_item *item = NULL;
@@ -124,14 +147,14 @@ static bool take_batch(struct scan *scan) {
     show_progress(scan);
     if (scan->diagnoser.now_ns)
       wo_batch_heed_limit(&scan->diagnoser, now(scan), (int64_t)scan->settings->time_limit_s * WO_NS_PER_S);
+    heed_archives(scan);
     if (!item && wo_pool_threads(scan->pool) == 0 && scan->status == WO_OK)
       scan->status = wo_err_set(scan->err, WO_E_LIMIT, "no thread could begin its work");
   } while (!item && wo_pool_load(scan->pool) > 0 && scan->status == WO_OK);
   if (!item) return false;
   struct wo_batch *const batch = (struct wo_batch *)item;
   add_messages(scan, (struct wo_view){batch->messages.ptr, batch->messages.len}, batch->message_count);
-  for (size_t i = 0; i < batch->job_count && scan->status == WO_OK; i++) put_job(scan, &batch->jobs[i]);
-  wo_batch_free(batch);
+  put_batch(scan, batch);
   if (scan->uncommitted >= COMMIT_JOBS || (scan->uncommitted > 0 && now(scan) - scan->commit_ns > COMMIT_NS)) commit(scan);
   return true;
 }
@@ -150,6 +173,24 @@ static void take_kept(struct scan *scan, struct wo_batch_job *job) {
   if (id != WO_ROW_UNKNOWN) wo_store_evidence(scan->store, id, &scan->batch->arena, &job->kept, scan->err);
 }
 
+/* Whether the last job of the batch cannot be diagnosed, since its archive is known by its list alone. */
+static bool lacks_bytes(const struct scan *scan) {
+  const struct wo_batch_job *const job = &scan->batch->jobs[scan->batch->job_count - 1];
+  return scan->archive && scan->archive->tar->fd < 0 && job->kept.len == 0;
+}
+
+/* The mark of a job by its first log in the archive: it is handed out twice where the archive is. NULL: not in one, or no
+ * memory. */
+static unsigned char *mark_of(struct scan *scan, const struct wo_walk_job *found) {
+  struct wo_scan_archive *const archive = scan->archive;
+  if (!archive) return NULL;
+  const size_t count = archive->tar->count, at = (size_t)(found->files[0].member - archive->tar->items);
+  if (!archive->took) archive->took = calloc(count, 1);
+  if (archive->took_count == 0) archive->took_count = count;
+  if (!archive->took || archive->took_count != count) return NULL;
+  return &archive->took[at];
+}
+
 /* Whether the store has the last job of the batch already, as the present rules see it. */
 static bool is_known(struct scan *scan) {
   struct wo_batch_job *const job = &scan->batch->jobs[scan->batch->job_count - 1];
@@ -164,27 +205,84 @@ static bool is_known(struct scan *scan) {
   return fresh == WO_STORE_SAME;
 }
 
+/* Who a file belongs to: an archive has names of its own. */
+static struct wo_view owner_of(const struct scan *scan, const struct wo_walk_file *file) {
+  if (file->member && file->member->user[0] != '\0') return wo_view_of(file->member->user);
+  return scan->hooks->owner ? scan->hooks->owner(scan->hooks->context, file->owner) : (struct wo_view){0};
+}
+
+/* Keeps the last job of the batch, or takes it out again: the store has it, or it must wait for its archive. */
+static void settle_job(struct scan *scan, unsigned char *mark) {
+  struct wo_scan_progress *const progress = &scan->account.progress;
+  const bool is_same = is_known(scan);
+  const bool must_wait = !is_same && lacks_bytes(scan);
+  if (must_wait)
+    scan->archive->needs_bytes = true;
+  else
+    progress->jobs_found++;
+  if (mark && !must_wait) *mark = 1;
+  if (is_same || must_wait) {
+    scan->batch->job_count--;
+  } else if (scan->archive) {
+    scan->batch->jobs[scan->batch->job_count - 1].archive = scan->archive;
+    scan->archive->users++;
+  }
+  if (!is_same) return;
+  progress->jobs_same++;
+  if (progress->jobs_same % COMMIT_JOBS == 0) show_progress(scan);
+}
+
 /* A job that is found goes into the batch, unless the store has it. */
 static bool on_job(void *context, const struct wo_walk_job *found, const struct wo_walk_counts *counts) {
   struct scan *const scan = context;
-  struct wo_scan_progress *const progress = &scan->account.progress;
-  const struct wo_view owner =
-      scan->hooks->owner ? scan->hooks->owner(scan->hooks->context, found->files[0].owner) : (struct wo_view){0};
+  unsigned char *const mark = mark_of(scan, found);
+  if (mark && *mark) return true;
   if (!scan->batch) scan->batch = wo_batch_new();
-  if (!scan->batch || wo_batch_add(scan->batch, found, owner, scan->accounts) != WO_OK) {
+  if (!scan->batch || wo_batch_add(scan->batch, found, owner_of(scan, &found->files[0]), scan->accounts) != WO_OK) {
     scan->status = wo_err_nomem(scan->err);
     return false;
   }
-  progress->jobs_found++;
-  progress->share = counts->share;
-  if (is_known(scan)) {
-    scan->batch->job_count--;
-    progress->jobs_same++;
-    if (progress->jobs_same % COMMIT_JOBS == 0) show_progress(scan);
-  }
+  scan->account.progress.share = counts->share;
+  settle_job(scan, mark);
   if (wo_batch_is_full(scan->batch)) send_batch(scan);
   while (scan->status == WO_OK && wo_pool_load(scan->pool) >= scan->most_batches && take_batch(scan)) continue;
   return scan->status == WO_OK && !is_cancelled(scan);
+}
+
+/* ---- Archives ---- */
+
+/* Hands out what is in the archives that were read. */
+static void hand_out_archives(struct scan *scan, const struct wo_walk_hooks *hooks, bool stays) {
+  while (scan->status == WO_OK && !is_cancelled(scan) && (scan->archive = wo_archives_next(scan->archives))) {
+    struct wo_scan_archive *const archive = scan->archive;
+    struct wo_walk_counts again = {.share = scan->account.progress.share}, *const counts =
+                                                                               archive->is_again ? &again : &scan->inside;
+    const enum wo_status walked =
+        wo_walk_archive(archive->tar, &scan->settings->walk, hooks, scan->hooks->is_cancelled, archive->is_again, counts);
+    if (walked != WO_OK && scan->status == WO_OK) scan->status = wo_err_nomem(scan->err);
+    scan->archive = NULL;
+    const enum wo_status left = wo_archives_leave(scan->archives, archive, stays, scan->err);
+    if (scan->status == WO_OK) scan->status = left;
+  }
+}
+
+/* Not more are open than the system lets, and their temporary files have room for. */
+static void meet_archive(struct scan *scan, const struct wo_walk_file *file, size_t root_len, const struct wo_walk_hooks *hooks,
+                         bool stays) {
+  hand_out_archives(scan, hooks, stays);
+  while (scan->status == WO_OK && wo_archives_are_many(scan->archives)) {
+    send_batch(scan);
+    if (!take_batch(scan)) break;
+    hand_out_archives(scan, hooks, stays);
+  }
+  if (scan->status == WO_OK && !is_cancelled(scan)) scan->status = wo_archives_meet(scan->archives, file, root_len, scan->err);
+}
+
+/* Waits for those that are being read, and hands them out. */
+static void finish_archives(struct scan *scan, const struct wo_walk_hooks *hooks, bool stays) {
+  hand_out_archives(scan, hooks, stays);
+  while (scan->status == WO_OK && wo_archives_readings(scan->archives) > 0 && take_batch(scan))
+    hand_out_archives(scan, hooks, stays);
 }
 
 /* ---- The whole ---- */
@@ -229,45 +327,105 @@ static void drain(struct scan *scan) {
   while (wo_pool_load(scan->pool) > 0) {
     struct wo_pool_item *const item = wo_pool_take(scan->pool, INT64_MAX);
     if (!item) break;
-    wo_batch_free((struct wo_batch *)item);
+    put_batch(scan, (struct wo_batch *)item);
   }
+}
+
+static void report_accounting(struct scan *scan, const char *path, const struct wo_err *err) {
+  struct wo_text line = {0};
+  wo_message_error(&line, wo_view_of(path), err);
+  add_messages(scan, (struct wo_view){line.ptr, line.len}, 1);
+  wo_text_done(&line);
 }
 
 static void on_accounting(void *context, const char *path) {
   struct scan *const scan = context;
   struct wo_err err = {0};
-  struct wo_text line = {0};
-  if (scan->status != WO_OK || wo_accounts_add(scan->accounts, path, &err) == WO_OK) return;
-  wo_message_error(&line, wo_view_of(path), &err);
-  add_messages(scan, (struct wo_view){line.ptr, line.len}, 1);
-  wo_text_done(&line);
+  if (scan->status == WO_OK && wo_accounts_add(scan->accounts, path, &err) != WO_OK) report_accounting(scan, path, &err);
 }
+
+static void on_archive_accounting(void *context, const struct wo_tar *tar, const struct wo_tar_member *member, const char *path) {
+  struct scan *const scan = context;
+  struct wo_file_part part;
+  struct wo_err err = {0};
+  if (member->at == WO_TAR_NOT_KEPT) {
+    scan->archive->needs_bytes = true;
+    return;
+  }
+  enum wo_status status = wo_archives_keep_file(scan->archives, tar, member, &part, &err);
+  if (status == WO_OK) status = wo_accounts_add_part(scan->accounts, path, &part, &err);
+  if (status != WO_OK) report_accounting(scan, path, &err);
+}
+
+static const struct wo_walk_hooks accounting_hooks, job_hooks;
+
+static void on_archive_with_accounts(void *context, const struct wo_walk_file *file, size_t root_len,
+                                     const struct wo_walk_counts *counts) {
+  struct wo_walk_hooks hooks = accounting_hooks;
+  (void)counts;
+  hooks.context = context;
+  meet_archive(context, file, root_len, &hooks, true);
+}
+
+static void on_archive_with_jobs(void *context, const struct wo_walk_file *file, size_t root_len,
+                                 const struct wo_walk_counts *counts) {
+  struct scan *const scan = context;
+  struct wo_walk_hooks hooks = job_hooks;
+  hooks.context = context;
+  scan->account.progress.share = scan->inside.share = counts->share;
+  meet_archive(scan, file, root_len, &hooks, false);
+}
+
+static const struct wo_walk_hooks accounting_hooks = {
+    .on_accounting = on_accounting, .on_archive_accounting = on_archive_accounting, .on_archive = on_archive_with_accounts};
+static const struct wo_walk_hooks job_hooks = {.on_job = on_job, .on_problem = on_problem, .on_archive = on_archive_with_jobs};
 
 /* Accounting may be anywhere in the archive, so it is looked for before the first job. */
 static void find_accounts(struct scan *scan) {
-  const struct wo_walk_hooks hooks = {.context = scan, .on_accounting = on_accounting};
+  struct wo_walk_hooks hooks = accounting_hooks;
   const struct wo_scan_settings *const settings = scan->settings;
   struct wo_walk_counts counts;
+  hooks.context = scan;
   scan->status = wo_accounts_new(&scan->accounts);
   if (scan->status == WO_OK)
     scan->status = wo_walk(settings->roots, settings->root_count, &settings->walk, &hooks, scan->hooks->is_cancelled, &counts);
-  if (scan->status != WO_OK)
+  if (scan->status != WO_OK) {
     wo_err_nomem(scan->err);
-  else
-    wo_accounts_sort(scan->accounts);
+    return;
+  }
+  finish_archives(scan, &hooks, true);
+  wo_accounts_sort(scan->accounts);
+  scan->inside = (struct wo_walk_counts){0};
 }
 
 static void walk_and_diagnose(struct scan *scan) {
-  const struct wo_walk_hooks hooks = {.context = scan, .on_job = on_job, .on_problem = on_problem};
+  struct wo_walk_hooks hooks = job_hooks;
   const struct wo_scan_settings *const settings = scan->settings;
+  struct wo_walk_counts *const counts = &scan->account.walk;
+  hooks.context = scan;
   const enum wo_status status =
-      wo_walk(settings->roots, settings->root_count, &settings->walk, &hooks, scan->hooks->is_cancelled, &scan->account.walk);
+      wo_walk(settings->roots, settings->root_count, &settings->walk, &hooks, scan->hooks->is_cancelled, counts);
   if (status != WO_OK && scan->status == WO_OK) scan->status = wo_err_nomem(scan->err);
+  finish_archives(scan, &hooks, false);
+  counts->files += scan->inside.files;
+  counts->left_out += scan->inside.left_out;
+  counts->nameless += scan->inside.nameless;
+  counts->out_of_time += scan->inside.out_of_time;
   scan->account.progress.share = 1;
   if (scan->batch && scan->batch->job_count > 0) send_batch(scan);
   scan->batch = wo_batch_free(scan->batch);
   while (scan->status == WO_OK && take_batch(scan)) continue;
   drain(scan);
+}
+
+static void make_archives(struct scan *scan) {
+  const struct wo_archives_settings settings = {.pool = scan->pool,
+                                                .store = scan->store,
+                                                .walk = &scan->settings->walk,
+                                                .temp_folder = scan->hooks->temp_folder,
+                                                .threads = scan->settings->threads,
+                                                .keeps_lists = scan->settings->keeps_evidence};
+  if (wo_archives_new(&settings, &scan->archives) != WO_OK) scan->status = wo_err_nomem(scan->err);
 }
 
 enum wo_status wo_fleet_scan(const struct wo_pack *pack, struct wo_store *store, const struct wo_scan_settings *settings,
@@ -286,10 +444,12 @@ enum wo_status wo_fleet_scan(const struct wo_pack *pack, struct wo_store *store,
   scan.most_batches = settings->threads * BATCHES_PER_THREAD;
   scan.begin_ns = scan.commit_ns = now(&scan);
   scan.status = wo_pool_new(settings->threads, &wo_batch_work, &scan.diagnoser, &scan.pool, err);
+  if (scan.status == WO_OK) make_archives(&scan);
   if (scan.status == WO_OK) begin(&scan);
   if (scan.status == WO_OK) find_accounts(&scan);
   if (scan.status == WO_OK) walk_and_diagnose(&scan);
   wo_pool_free(scan.pool);
+  wo_archives_free(scan.archives);
   wo_accounts_free(scan.accounts);
   end(&scan);
   free(scan.diagnoser.watches);

@@ -32,6 +32,7 @@ struct wo_scan_hooks {
   void (*on_progress)(void *context, const struct wo_scan_progress *progress); /* some times a second */
   bool (*enter_thread)(void *context); /* called on each thread before it reads anything; false: it must not */
   const volatile sig_atomic_t *is_cancelled;
+  const char *temp_folder; /* where compressed archives are expanded; NULL: /var/tmp or /tmp */
 };
 
 struct wo_scan_settings {

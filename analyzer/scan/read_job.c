@@ -40,19 +40,36 @@ static bool read_files(struct wo_job *job, struct wo_input *input, const char *n
   return is_good;
 }
 
-bool wo_read_path(struct wo_job *job, const char *path, const volatile sig_atomic_t *is_up, struct wo_text *errors) {
-  const bool is_stdin = strcmp(path, "-") == 0;
-  const char *const name = is_stdin ? "<stdin>" : path;
-  struct wo_input *input = NULL;
-  struct wo_err err = {0};
-  const enum wo_status status = is_stdin ? wo_input_open_fd(STDIN_FILENO, name, &input, &err) : wo_input_open(path, &input, &err);
-  if (status != WO_OK) {
-    wo_message_error(errors, wo_view_of(path), &err);
-    wo_job_add_unreadable(job, name, &err);
+/* Reads an input to its end and closes it; that could not be opened is NULL, and `err` says why. */
+static bool read_input(struct wo_job *job, struct wo_input *input, const char *path, const char *name, const struct wo_err *err,
+                       const volatile sig_atomic_t *is_up, struct wo_text *errors) {
+  if (!input) {
+    wo_message_error(errors, wo_view_of(path), err);
+    wo_job_add_unreadable(job, name, err);
     return false;
   }
   if (is_up) wo_input_stop_when(input, is_up);
   const bool is_good = read_files(job, input, name, errors);
   wo_input_close(input);
   return is_good;
+}
+
+bool wo_read_part(struct wo_job *job, const char *path, const struct wo_file_part *part, const volatile sig_atomic_t *is_up,
+                  struct wo_text *errors) {
+  struct wo_input *input = NULL;
+  struct wo_err err = {0};
+  wo_input_open_part(part->fd, part->at, part->len, path, &input, &err);
+  return read_input(job, input, path, path, &err, is_up, errors);
+}
+
+bool wo_read_path(struct wo_job *job, const char *path, const volatile sig_atomic_t *is_up, struct wo_text *errors) {
+  const bool is_stdin = strcmp(path, "-") == 0;
+  const char *const name = is_stdin ? "<stdin>" : path;
+  struct wo_input *input = NULL;
+  struct wo_err err = {0};
+  if (is_stdin)
+    wo_input_open_fd(STDIN_FILENO, name, &input, &err);
+  else
+    wo_input_open(path, &input, &err);
+  return read_input(job, input, path, name, &err, is_up, errors);
 }

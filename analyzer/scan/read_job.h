@@ -12,4 +12,14 @@
  * and the job notes it. Reading ends when *is_up is set; NULL: it is never up. */
 bool wo_read_path(struct wo_job *job, const char *path, const volatile sig_atomic_t *is_up, struct wo_text *errors);
 
+/* A part of a file that is open for reading. */
+struct wo_file_part {
+  int fd;
+  uint64_t at, len;
+};
+
+/* As wo_read_path, for a file that is a part of another one; `path` is its name. */
+bool wo_read_part(struct wo_job *job, const char *path, const struct wo_file_part *part, const volatile sig_atomic_t *is_up,
+                  struct wo_text *errors);
+
 #endif

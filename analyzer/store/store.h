@@ -103,6 +103,20 @@ enum wo_status wo_store_put_row(struct wo_store *store, const struct wo_row *row
 enum wo_status wo_store_put_problem(struct wo_store *store, struct wo_view path, struct wo_view message, struct wo_err *err);
 enum wo_status wo_store_drop_problem(struct wo_store *store, struct wo_view path, struct wo_err *err);
 
+/* A tar archive as it was when it was read, and the packed list of what is in it. */
+struct wo_store_archive {
+  struct wo_view path;
+  uint64_t inode;
+  int64_t size_bytes, mtime_ns;
+  struct wo_view list;
+};
+
+/* Puts the list in place of the one for the same path / finds the list of the archive as it is now, in the arena; empty if there
+ * is none. */
+enum wo_status wo_store_put_archive(struct wo_store *store, const struct wo_store_archive *archive, struct wo_err *err);
+enum wo_status wo_store_find_archive(struct wo_store *store, const struct wo_store_archive *archive, struct wo_arena *arena,
+                                     struct wo_view *ret_list, struct wo_err *err);
+
 /* Forgets jobs that ended before a time, with all that belongs to them; *ret_count is their number. Jobs whose end is not known
  * stay. */
 enum wo_status wo_store_forget(struct wo_store *store, int64_t before_ns, int64_t *ret_count, struct wo_err *err);

@@ -36,6 +36,8 @@
   X(PUT_PROBLEM, "INSERT OR REPLACE INTO problem (path, message, scan) VALUES (?1, ?2, ?3)")                                     \
   X(DROP_OLD_PROBLEMS, "DELETE FROM problem WHERE scan IN (SELECT id FROM scan WHERE roots = ?1 AND id <> ?2)")                  \
   X(DROP_PROBLEM, "DELETE FROM problem WHERE path = ?1")                                                                         \
+  X(PUT_ARCHIVE, "INSERT OR REPLACE INTO archive (path, inode, size_bytes, mtime_ns, list) VALUES (?1, ?2, ?3, ?4, ?5)")         \
+  X(FIND_ARCHIVE, "SELECT list FROM archive WHERE path = ?1 AND inode = ?2 AND size_bytes = ?3 AND mtime_ns = ?4")               \
   X(FILES, "SELECT path, device, inode, size_bytes, mtime_ns, head_hash, is_unread FROM file WHERE job = ?1 ORDER BY at")        \
   X(EVIDENCE, "SELECT data FROM evidence WHERE job = ?1")                                                                        \
   X(BEGIN_SCAN, "INSERT INTO scan (roots, shard, shard_count, rules, start_ns, origin)"                                          \

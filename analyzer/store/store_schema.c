@@ -21,7 +21,9 @@ static const char tables[] =
 
 /* Tables that came later. */
 static const char later_tables[] =
-    "CREATE TABLE IF NOT EXISTS bookmark (job INTEGER NOT NULL, at INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (job, at));";
+    "CREATE TABLE IF NOT EXISTS bookmark (job INTEGER NOT NULL, at INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (job, at));"
+    "CREATE TABLE IF NOT EXISTS archive (path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size_bytes INTEGER NOT NULL,"
+    " mtime_ns INTEGER NOT NULL, list BLOB NOT NULL) WITHOUT ROWID;";
 
 /* Sums of jobs in the views that follow. */
 #define FAILED_JOBS                                                                                                              \
@@ -67,6 +69,10 @@ enum wo_status wo__store_make(struct wo_store *store, struct wo_err *err) {
   if (status == WO_OK) status = run_number(store, "application_id", WO__STORE_APPLICATION, err);
   if (status == WO_OK) status = run_number(store, "user_version", WO__STORE_SCHEMA, err);
   return status;
+}
+
+enum wo_status wo__store_add_tables(struct wo_store *store, struct wo_err *err) {
+  return wo__store_run(store, later_tables, err);
 }
 
 /* ---- Columns ---- */
@@ -120,10 +126,6 @@ enum wo_status wo__store_check_columns(struct wo_store *store, bool may_add, str
     if (added != WO_OK) return added;
   }
   return WO_OK;
-}
-
-enum wo_status wo__store_add_tables(struct wo_store *store, struct wo_err *err) {
-  return wo__store_run(store, later_tables, err);
 }
 
 enum wo_status wo__store_update_views(struct wo_store *store, struct wo_err *err) {

@@ -180,6 +180,7 @@ static enum wo_status forget(struct wo_store *store, int64_t before_ns, int64_t 
                                       "DELETE FROM job_node WHERE job IN (SELECT id FROM job WHERE end_ns < ?1)",
                                       "DELETE FROM evidence WHERE job IN (SELECT id FROM job WHERE end_ns < ?1)",
                                       "DELETE FROM bookmark WHERE job IN (SELECT id FROM job WHERE end_ns < ?1)",
+                                      "DELETE FROM archive WHERE mtime_ns < ?1",
                                       "DELETE FROM job WHERE end_ns < ?1"};
   enum wo_status status = WO_OK;
   for (size_t i = 0; i < sizeof parts / sizeof parts[0] && status == WO_OK; i++) {

@@ -139,6 +139,18 @@
 #define WO_LIMIT_GROUPING_BYTES ((size_t)4 * 1024 * 1024 * 1024)
 #define WO_LIMIT_FOLDER_DEPTH 100u
 
+/* Bytes of logs in one compressed tar archive, which are kept in a temporary file while they are read: protects its disk. The
+ * rest is left unread, and the archive is named. Archives that are open at the same time; no cap: others wait. */
+#define WO_LIMIT_ARCHIVE_BYTES (UINT64_C(16) * 1024 * 1024 * 1024)
+#define WO_LIMIT_OPEN_ARCHIVES ((size_t)32)
+
+/* Bytes of accounting in an archive that a store keeps with the list of what is in it. An archive with more is read at each scan;
+ * nothing is lost. */
+#define WO_LIMIT_KEPT_ACCOUNTS_BYTES ((size_t)8 * 1024 * 1024)
+
+/* Path of a temporary file, whose folder the user names. A longer one is an error. */
+#define WO_LIMIT_SPOOL_PATH_BYTES ((size_t)4096)
+
 /* Stack of a thread that diagnoses jobs; no cap. Threads of one scan. */
 #define WO_LIMIT_THREAD_STACK_BYTES ((size_t)1024 * 1024)
 #define WO_LIMIT_THREADS ((size_t)256)

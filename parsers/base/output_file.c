@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -101,9 +102,20 @@ enum wo_status wo_output_find(const char *path, struct wo_output_file *ret_file,
 }
 
 /* Only regular files are compared: /dev/null may be read and written. */
+/* The file that a path is read from: of one in an archive, the archive. */
+static bool stat_input(const char *path, struct stat *ret_info) {
+  if (strcmp(path, "-") == 0) return fstat(STDIN_FILENO, ret_info) == 0;
+  if (stat(path, ret_info) == 0) return true;
+  const size_t len = wo_path_archive(path);
+  char *const archive = len > 0 ? strndup(path, len) : NULL;
+  const bool is_there = archive && stat(archive, ret_info) == 0;
+  free(archive);
+  return is_there;
+}
+
 bool wo_output_is(const struct wo_output_file *file, const char *path) {
   struct stat info;
-  const bool is_there = (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &info) : stat(path, &info)) == 0;
+  const bool is_there = stat_input(path, &info);
   return is_there && (file->is_old || file->is_stream) && S_ISREG(info.st_mode) && info.st_dev == file->old.st_dev &&
          info.st_ino == file->old.st_ino;
 }

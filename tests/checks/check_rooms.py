@@ -51,7 +51,7 @@ ABILITIES = {
                "analyzer/patch"}),
     "changes of files": ({"creat", "write", "pwrite", "writev", "fwrite", "fputs", "rename", "renameat", "link", "linkat", "symlink",
                           "unlink", "remove", "truncate", "ftruncate", "chmod", "fchmod", "chown", "fchown", "lchown"},
-                         {"parsers/base"}),
+                         {"parsers/base", "parsers/base/input"}),
     "new folders": ({"mkdir", "mkdirat"}, {"analyzer/command", "cuda_replay/record"}),
 }
 

@@ -11,8 +11,13 @@ Cases, each a test of its own:
   grown      large logs that have grown are read on, those that were replaced are read again: the report is that of a first scan
   shards     8 shards, merged in any order; one missing, one twice
   odd        names, links, devices and rights that archives have; files that vanish
-  stopped    an interrupt leaves what was done, and a store that goes on"""
+  stopped    an interrupt leaves what was done, and a store that goes on
+  tar        tar archives, plain and compressed, are as the folders that they hold
+  tar_again  a scan of archives that have not changed does not open them; of one that has, reads what is new
+  tar_odd    archives that are cut off, damaged, none, or hold odd things; a temporary folder that is full"""
 import gzip
+import io
+import json
 import os
 import random
 import shutil
@@ -20,6 +25,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from pathlib import Path
@@ -349,6 +355,201 @@ def case_stopped(scanner):
     else:
         print("note: the scan had ended before the interrupt came")
     same(scanner.report(), scanner.report("--store", "a.db"), "after an interrupt")
+
+
+# ---- Tar archives ----
+
+WHEN = 1760000000
+
+
+def make_tar(path, folder, names=None, form=tarfile.PAX_FORMAT):
+    """An archive of what is in the folder, all of one time and owner, compressed as its name says."""
+    def seal(info):
+        info.mtime, info.uid, info.gid, info.uname, info.gname = WHEN, os.getuid(), 0, "", ""
+        return info
+    plain = path.with_name(path.name.split(".tar")[0] + ".tar")
+    with tarfile.open(plain, "w", format=form) as archive:
+        for name in names or sorted(entry.name for entry in folder.iterdir()):
+            archive.add(folder / name, arcname=f"./{name}", filter=seal)
+    tool = {".gz": "gzip", ".xz": "xz", ".zst": "zstd"}.get(path.suffix)
+    if tool:
+        with open(plain, "rb") as source, open(path, "wb") as target:
+            subprocess.run([tool, "-c"], stdin=source, stdout=target, check=True)
+        plain.unlink()
+
+
+def settle_times(folder):
+    for path in folder.rglob("*"):
+        os.utime(path, (WHEN, WHEN))
+
+
+def forms():
+    return [form for form, tool in ((".tar", "true"), (".tar.gz", "gzip"), (".tar.xz", "xz"), (".tar.zst", "zstd")) if shutil.which(tool)]
+
+
+def jsonl(scanner, folder, *args, codes=(0, 1)):
+    return scanner.run("scan", folder, "--format", "jsonl", "--with-fleet", *args, codes=codes)[0]
+
+
+def case_tar(scanner):
+    scanner.make_archive()
+    settle_times(scanner.logs)
+    folder = scanner.folder / "folder"
+    folder.mkdir()
+    scanner.logs.rename(folder / "all")
+    as_tar = lambda report, form: report.replace(b"folder/all/", b"%b/all%b/" % (b"tars", form.encode()))
+    options = ([], ["--threads", "1"], ["--include", "*.out"], ["--exclude", "*-ada*"], ["--exclude", "accounting"], ["--since", "2025-10-10"],
+               ["--until", "2025-10-01"])
+    for form in forms():
+        (scanner.folder / "tars").mkdir()
+        make_tar(scanner.folder / "tars" / f"all{form}", folder / "all")
+        for given in options if form in (".tar", ".tar.gz") else options[:1]:
+            same(as_tar(jsonl(scanner, "folder", *given), form), jsonl(scanner, "tars", *given), f"{form} {' '.join(given)}")
+        for shard in range(3):
+            jsonl(scanner, "tars", "--store", f"part{form}-{shard}.db", "--shard", f"{shard}/3")
+        merged = scanner.run("merge", *[f"part{form}-{shard}.db" for shard in range(3)], "--format", "jsonl", "--with-fleet")[0]
+        same(as_tar(jsonl(scanner, "folder"), form), merged, f"{form}, 3 shards merged")
+        text = scanner.run("scan", f"tars/all{form}")[0].decode()
+        command = text.split("one in full:\n")[1].split("\n")[0].split()
+        expect(command[0] == "whyoom", f"{form}: no command for one job", text[-400:])
+        shown = scanner.run(*command[1:], codes=(1,))[0]
+        same(shown, scanner.run(*[word.replace(f"tars/all{form}", "folder/all") for word in command[1:]], codes=(1,))[0].replace(
+            b"folder/all/", f"tars/all{form}/".encode()), f"{form}: one job in full")
+        shutil.rmtree(scanner.folder / "tars")
+
+
+def case_tar_again(scanner):
+    scanner.make_archive()
+    settle_times(scanner.logs)
+    (scanner.folder / "tars").mkdir()
+    tar = scanner.folder / "tars" / "all.tar.gz"
+    make_tar(tar, scanner.logs)
+    first = jsonl(scanner, "tars", "--store", "a.db")
+    same(jsonl(scanner, "tars"), first, "with a store")
+    # The same inode, size and time, and other bytes: whoever opens it finds no archive.
+    good, times = tar.read_bytes(), tar.stat()
+    with open(tar, "r+b") as file:
+        file.write(b"not an archive")
+    os.utime(tar, ns=(times.st_atime_ns, times.st_mtime_ns))
+    same(first, jsonl(scanner, "tars", "--store", "a.db"), "an archive that has not changed")
+    expect(scanned_again(scanner, "a.db") == 0, "jobs of an archive that has not changed are read")
+    with open(tar, "r+b") as file:
+        file.write(good)
+    os.utime(tar, ns=(times.st_atime_ns, times.st_mtime_ns))
+    # Other patterns: all of it is read again.
+    with sqlite3.connect(scanner.folder / "a.db") as database:
+        database.execute("UPDATE job SET rules = '0-0' WHERE id % 2")
+        half = database.execute("SELECT count(*) FROM job WHERE id % 2").fetchone()[0]
+    same(first, jsonl(scanner, "tars", "--store", "a.db"), "other patterns for some jobs")
+    expect(scanned_again(scanner, "a.db") == half, f"{scanned_again(scanner, 'a.db')} jobs were read where {half} have other patterns")
+    # Other causes: diagnosed again from what is kept.
+    with sqlite3.connect(scanner.folder / "a.db") as database:
+        database.execute("UPDATE job SET rules = substr(rules, 1, instr(rules, '-')) || '0' WHERE id % 2")
+    with open(tar, "r+b") as file:
+        file.write(b"not an archive")
+    os.utime(tar, ns=(times.st_atime_ns, times.st_mtime_ns))
+    same(first, jsonl(scanner, "tars", "--store", "a.db"), "other causes for some jobs")
+    # A changed archive: what is new in it is read.
+    log = next(iter(sorted(scanner.logs.rglob("slurm-*.out"))))
+    with open(log, "a") as file:
+        file.write("Traceback (most recent call last):\n  File \"train.py\", line 12, in <module>\n    main()\nKeyError: 'appended'\n")
+    tar.unlink()
+    make_tar(tar, scanner.logs)
+    changed = jsonl(scanner, "tars", "--store", "a.db")
+    expect(changed != first and scanned_again(scanner, "a.db") == 1, f"{scanned_again(scanner, 'a.db')} jobs were read where one has changed")
+    same(jsonl(scanner, "tars"), changed, "a changed archive")
+    shutil.rmtree(next(path for path in scanner.logs.iterdir() if path.is_dir()))
+    make_tar(tar, scanner.logs)
+    expect(len(jsonl(scanner, "tars", "--store", "a.db").splitlines()) - 1 == JOBS, "rows of what is gone from an archive are kept")
+    job = json.loads(changed.splitlines()[0])["path"]
+    expect(b"job" in scanner.run("report", "--store", "a.db", "--job", job)[0], "a job of an archive cannot be shown")
+
+
+def add_bytes(archive, name, data, **fields):
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime = len(data), WHEN
+    for field, value in fields.items():
+        setattr(info, field, value)
+    archive.addfile(info, io.BytesIO(data))
+
+
+def odd_tar(path):
+    log = b"step 1\n" + FAILED.encode()
+    with tarfile.open(path, "w", format=tarfile.GNU_FORMAT, encoding="utf-8", errors="surrogateescape") as archive:
+        for name in ("a/slurm-1.out", "../up-2.log", "/etc/abs-3.log", "new\nline-4.log", "\udcff\udcfe-5.log", "a/" + "n" * 300 + ".log"):
+            add_bytes(archive, name, log)
+        add_bytes(archive, "twice.log", b"no failure\n")
+        add_bytes(archive, "a/.git/slurm-6.out", log)
+        add_bytes(archive, "user.log", log, uname="ada", uid=12345)
+        add_bytes(archive, "bad-user.log", log, uname="<b>\x1b", uid=54321)
+        add_bytes(archive, "packed-7.log.gz", gzip.compress(log))
+        add_bytes(archive, "inner.tar.gz", log)
+        add_bytes(archive, "hard.log", b"", type=tarfile.LNKTYPE, linkname="a/slurm-1.out")
+        add_bytes(archive, "soft.log", b"", type=tarfile.SYMTYPE, linkname="a/slurm-1.out")
+        add_bytes(archive, "fifo.log", b"", type=tarfile.FIFOTYPE)
+        add_bytes(archive, "twice.log", log)
+        add_bytes(archive, "last-8.log", log)
+
+
+def case_tar_odd(scanner):
+    tars = scanner.folder / "tars"
+    tars.mkdir()
+    tar = tars / "odd.tar"
+    odd_tar(tar)
+    rows = {}
+    for form in forms():
+        path = tars / f"odd{form}"
+        if form != ".tar":
+            tool = {".gz": "gzip", ".xz": "xz", ".zst": "zstd"}[path.suffix]
+            with open(path, "wb") as target:
+                subprocess.run([tool, "-c", tar], stdout=target, check=True)
+        text, errors = scanner.run("scan", path, "--format", "jsonl", codes=(2,))
+        rows[form] = text.replace(path.name.encode(), b"odd.tar")
+        same(rows[".tar"], rows[form], form)
+        jobs = {json.loads(row)["path"].split("/", 2)[2]: json.loads(row) for row in text.splitlines()}
+        expect(len(jobs) == 11, f"{len(jobs)} jobs", " ".join(jobs))
+        expect(all(job["outcome"] != "none" and job["is_failed"] for job in jobs.values()), "a log was not read", text.decode())
+        expect(jobs["user.log"]["user"] == "ada" and jobs["bad-user.log"].get("user") is None, "owners", text.decode())
+        for name in ("inner.tar.gz", "hard.log", "fifo.log"):
+            expect(name in errors, f"{name} is not named", errors)
+        expect("soft.log" not in errors and "\x1b" not in errors, "links, control characters", errors)
+        if form == ".tar":
+            continue
+        # Cut anywhere: what came before counts, and the archive is named.
+        whole = path.read_bytes()
+        for part in (len(whole) // 3, len(whole) - 40):
+            path.write_bytes(whole[:part])
+            text, errors = scanner.run("scan", path, "--format", "jsonl", "--store", "cut.db", codes=(2,))
+            expect(f"{path.name}: " in errors, "a cut archive is not named", errors)
+            again, errors = scanner.run("scan", path, "--format", "jsonl", "--store", "cut.db", codes=(2,))
+            same(text, again, "a cut archive scanned again")
+            expect(f"{path.name}: " in errors, "a cut archive is not named at the second scan", errors)
+        path.unlink()
+    whole = tar.read_bytes()
+    for part in range(1, len(whole) - 10240, 700):
+        tar.write_bytes(whole[:part])
+        scanner.run("scan", tar, "--format", "jsonl", codes=(0, 1, 2))
+    tar.unlink()
+    (tars / "none.tar.gz").write_text("text\n")
+    (tars / "empty.tgz").write_bytes(bytes(10240))
+    (tars / "slurm-1.out").write_text(FAILED)
+    text, errors = scanner.run("scan", tars, "--format", "jsonl", codes=(2,))
+    expect(len(text.splitlines()) == 1 and "none.tar.gz" in errors and "empty.tgz" not in errors, "an archive that is none", errors)
+    (tars / "none.tar.gz").unlink()
+    many = scanner.folder / "many"
+    many.mkdir()
+    for number in range(70):
+        (many / f"slurm-{number}.out").write_text(f"step {number}\n" + FAILED)
+        make_tar(tars / f"n{number}.tar.gz", many, [f"slurm-{number}.out"])
+    expect(len(scanner.run("scan", tars, "--format", "jsonl")[0].splitlines()) == 71, "many archives")
+    # No room to expand them: they are named, and the rest is read.
+    done = subprocess.run([scanner.program, "scan", tars, "--format", "jsonl"], capture_output=True, timeout=300, env=dict(os.environ, TMPDIR="/nowhere"))
+    expect(done.returncode == 2 and len(done.stdout.splitlines()) == 1 and b"TMPDIR" in done.stderr, "without a temporary folder", done.stderr.decode())
+    limited = f"ulimit -f 8; exec {scanner.program} scan {tars} --format jsonl"
+    (many / "slurm-0.out").write_bytes(os.urandom(200000).hex().encode())
+    make_tar(tars / "large.tar.gz", many)
+    done = subprocess.run(["sh", "-c", limited], capture_output=True, timeout=300)
+    expect(b"large.tar.gz: cannot be kept" in done.stderr, "a full disk is not named", done.stderr.decode())
 
 
 def main():

@@ -17,6 +17,7 @@
 
 #include "parsers/base/descriptor.h"
 #include "parsers/base/input/archive.h"
+#include "parsers/base/input/member.h"
 #include "parsers/base/input/unpack.h"
 #include "parsers/base/limits.h"
 
@@ -42,6 +43,9 @@ struct wo_input {
   bool is_compressed;
   bool is_raw_at_end; /* the descriptor has nothing more */
   enum state state;
+  bool is_part; /* of the file: [part_at, part_end) is the input, read without moving the descriptor */
+  uint64_t part_at, part_end;
+  struct wo_input *outer;             /* whose file this is; NULL: the bytes come from the descriptor */
   const volatile sig_atomic_t *is_up; /* the time is; NULL: there is no limit */
   enum wo_status pending_status;      /* delivered by the next read, with `pending_err` */
   struct wo_err pending_err;
@@ -146,7 +150,7 @@ static enum wo_status open_descriptor(int number, int *ret_fd, struct wo_err *er
 }
 
 /* Sets *ret_input on success only. The place of an error is the path alone. */
-enum wo_status wo_input_open(const char *path, struct wo_input **ret_input, struct wo_err *err) {
+enum wo_status wo__input_open_path(const char *path, struct wo_input **ret_input, struct wo_err *err) {
   assert(path != NULL && ret_input != NULL);
   const int number = wo_path_descriptor(path);
   int fd = -1;
@@ -157,6 +161,25 @@ enum wo_status wo_input_open(const char *path, struct wo_input **ret_input, stru
   }
   if (status != WO_OK) wo_err_place(err, path, 0, 0, 0);
   return status;
+}
+
+enum wo_status wo_input_open_part(int fd, uint64_t at, uint64_t len, const char *name, struct wo_input **ret_input,
+                                  struct wo_err *err) {
+  struct wo_input *const input = new_input(fd, false, name);
+  if (!input) return wo_err_nomem(err);
+  input->is_part = input->is_regular = true;
+  input->part_at = at;
+  input->part_end = at + len;
+  *ret_input = input;
+  return WO_OK;
+}
+
+enum wo_status wo__input_open_inside(struct wo_input *outer, const char *name, struct wo_input **ret_input, struct wo_err *err) {
+  struct wo_input *const input = new_input(-1, false, name);
+  if (!input) return wo_err_nomem(err);
+  input->outer = outer;
+  *ret_input = input;
+  return WO_OK;
 }
 
 enum wo_status wo_input_open_fd(int fd, const char *name, struct wo_input **ret_input, struct wo_err *err) {
@@ -171,6 +194,7 @@ struct wo_input *wo_input_close(struct wo_input *input) {
   if (input == NULL) return NULL;
   if (input->unpacked) input->unpacker->done(input->unpacked);
   if (input->owns_fd) close(input->fd);
+  wo_input_close(input->outer);
   free(input->raw);
   free(input->name);
   free(input);
@@ -188,6 +212,17 @@ static uint64_t raw_offset(const struct wo_input *input) {
 
 void wo_input_stop_when(struct wo_input *input, const volatile sig_atomic_t *is_up) {
   input->is_up = is_up;
+  if (input->outer) wo_input_stop_when(input->outer, is_up);
+}
+
+/* One call of the system. A part has no bytes behind its end. */
+static ssize_t read_once(struct wo_input *input, void *buf, size_t cap) {
+  if (!input->is_part) return read(input->fd, buf, cap);
+  const uint64_t left = input->part_end - input->part_at;
+  if (left == 0) return 0;
+  const ssize_t len = pread(input->fd, buf, left < cap ? (size_t)left : cap, (off_t)input->part_at);
+  if (len > 0) input->part_at += (uint64_t)len;
+  return len;
 }
 
 /* One read(2), repeated when a signal interrupts it. Zero bytes mean the end, and then *ret_len is 0. A short read means nothing:
@@ -195,11 +230,20 @@ void wo_input_stop_when(struct wo_input *input, const volatile sig_atomic_t *is_
 static enum wo_status read_raw(struct wo_input *input, void *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
   assert(cap > 0);
   ssize_t len = 0;
-  do {
-    if (input->is_up && *input->is_up) return wo_err_set(err, WO_E_LIMIT, "the time limit is reached; the rest is not read");
-    len = read(input->fd, buf, cap < READ_MAX_BYTES ? cap : READ_MAX_BYTES);
-  } while (len < 0 && errno == EINTR);
+  if (input->outer) {
+    size_t got = 0;
+    const enum wo_status status = wo_input_read(input->outer, buf, cap, &got, err);
+    if (status != WO_OK) return status;
+    len = (ssize_t)got;
+  } else {
+    do {
+      if (input->is_up && *input->is_up) return wo_err_set(err, WO_E_LIMIT, "the time limit is reached; the rest is not read");
+      len = read_once(input, buf, cap < READ_MAX_BYTES ? cap : READ_MAX_BYTES);
+    } while (len < 0 && errno == EINTR);
+  }
   if (len < 0) return io_error(err, "cannot be read", errno);
+  if (len == 0 && input->is_part && input->part_at < input->part_end)
+    return wo_err_set(err, WO_E_IO, "cannot be read: its archive became shorter");
   input->raw_bytes += (uint64_t)len;
   if (len == 0) input->is_raw_at_end = true;
   *ret_len = (size_t)len;
@@ -297,12 +341,18 @@ static enum wo_status start_member(struct wo_input *input, const struct wo_unpac
   return begin_member(input, input->member.is_fast ? fast->unpacker : unpacker, err);
 }
 
+/* Goes back in the file; false, and nothing is changed, if the system refuses. */
+static bool seek_back(struct wo_input *input, uint64_t way) {
+  if (!input->is_part) return way <= INT64_MAX && lseek(input->fd, -(off_t)way, SEEK_CUR) >= 0;
+  input->part_at -= way;
+  return true;
+}
+
 /* Goes back to the start of the member for the usual way; false, and nothing is changed, if the system refuses. */
 static bool go_back(struct wo_input *input, struct wo_err *err) {
   size_t count = 0;
   const struct wo_unpacker *const known = wo_unpackers(&count);
-  const uint64_t way = input->raw_bytes - input->member.start;
-  if (way > INT64_MAX || lseek(input->fd, -(off_t)way, SEEK_CUR) < 0) return false;
+  if (!seek_back(input, input->raw_bytes - input->member.start)) return false;
   input->raw_bytes = input->member.start;
   input->raw_start = input->raw_end = 0;
   input->is_raw_at_end = false;
@@ -450,10 +500,37 @@ static enum wo_status read_expanded(void *context, char *buf, size_t cap, size_t
   return status;
 }
 
+/* Passes over plain bytes of a file, as far as it goes. */
+static uint64_t skip_plain(void *context, uint64_t len) {
+  struct wo_input *const input = context;
+  struct stat info;
+  const uint64_t buffered = input->raw_end - input->raw_start;
+  if (input->state != STATE_PLAIN || !input->is_regular || input->is_part || input->pending_status != WO_OK) return 0;
+  const uint64_t first = buffered < len ? buffered : len;
+  input->raw_start += (size_t)first;
+  uint64_t skipped = first;
+  const off_t at = first < len ? lseek(input->fd, 0, SEEK_CUR) : -1;
+  if (at >= 0 && fstat(input->fd, &info) == 0 && info.st_size > at) {
+    const uint64_t there = (uint64_t)(info.st_size - at), left = len - first;
+    const off_t way = (off_t)(there < left ? there : left);
+    if (lseek(input->fd, way, SEEK_CUR) >= 0) {
+      input->raw_bytes += (uint64_t)way;
+      skipped += (uint64_t)way;
+    }
+  }
+  input->expanded_bytes += skipped;
+  return skipped;
+}
+
+static struct wo_archive_source source_of(struct wo_input *input) {
+  return (struct wo_archive_source){.context = input, .read = read_expanded, .skip = skip_plain};
+}
+
 enum wo_status wo_input_read(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
   assert(input != NULL && buf != NULL && cap > 0 && ret_len != NULL);
   size_t len = 0;
-  const enum wo_status status = wo_archive_read(&input->archive, read_expanded, input, buf, cap, &len, err);
+  const struct wo_archive_source source = source_of(input);
+  const enum wo_status status = wo_archive_read(&input->archive, &source, buf, cap, &len, err);
   input->file_bytes += len;
   if (status == WO_OK) *ret_len = len;
   return status;
@@ -462,7 +539,8 @@ enum wo_status wo_input_read(struct wo_input *input, char *buf, size_t cap, size
 enum wo_status wo_input_next_file(struct wo_input *input, bool *ret_is_there, struct wo_err *err) {
   assert(input != NULL && ret_is_there != NULL);
   input->file_bytes = 0;
-  const enum wo_status status = wo_archive_next(&input->archive, read_expanded, input, ret_is_there, err);
+  const struct wo_archive_source source = source_of(input);
+  const enum wo_status status = wo_archive_next(&input->archive, &source, ret_is_there, err);
   if (status != WO_OK) wo_err_place(err, input->name, 0, 0, raw_offset(input));
   return status;
 }
@@ -480,6 +558,24 @@ bool wo_input_go_to(struct wo_input *input, uint64_t offset) {
   input->raw_bytes = input->expanded_bytes = input->file_bytes = offset;
   input->archive.head_at = input->archive.head_len = 0;
   return true;
+}
+
+enum wo_status wo_input_next_entry(struct wo_input *input, bool *ret_is_there, struct wo_err *err) {
+  assert(input != NULL && ret_is_there != NULL);
+  input->file_bytes = 0;
+  const struct wo_archive_source source = source_of(input);
+  const enum wo_status status = wo_archive_next_entry(&input->archive, &source, ret_is_there, err);
+  if (status != WO_OK) wo_err_place(err, input->name, 0, 0, raw_offset(input));
+  return status;
+}
+
+const struct wo_archive_entry *wo_input_entry(const struct wo_input *input) {
+  assert(input != NULL);
+  return input->archive.is_archive ? &input->archive.entry : NULL;
+}
+
+int wo_input_fd(const struct wo_input *input) {
+  return input->fd;
 }
 
 const char *wo_input_file_name(const struct wo_input *input) {

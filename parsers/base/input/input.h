@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "parsers/base/input/archive.h"
 #include "parsers/base/status.h"
 
 struct wo_input;
@@ -17,11 +18,17 @@ struct wo_input;
 /* Opens a regular file for reading without following it into a FIFO or device: anything that is no regular file gives WO_E_KIND
  * with a message that says what it is and what to do ("is a FIFO: pipe its reader into whyoom instead"; "is a folder: name the
  * files in it"). The paths /dev/stdin and /dev/fd/N are taken as descriptors. Symbolic links to regular files are
- * followed. WO_E_IO: cannot be opened (the message holds the system's reason). WO_E_NOMEM. */
+ * followed. A path that goes on behind the name of a tar archive ("logs.tar.gz/run7/slurm-4711.out") is that of a file in it; of
+ * several with that name the last one counts. WO_E_IO: cannot be opened (the message holds the system's reason). WO_E_NOMEM. */
 enum wo_status wo_input_open(const char *path, struct wo_input **ret_input, struct wo_err *err);
 
 /* Reads from an open descriptor (stdin, a pipe). The descriptor stays the caller's. `name` is used in messages and is copied. */
 enum wo_status wo_input_open_fd(int fd, const char *name, struct wo_input **ret_input, struct wo_err *err);
+
+/* Reads `len` bytes at an offset of a regular file that is open for reading, of which several such inputs may read at the same
+ * time, on different threads. The descriptor stays the caller's. WO_E_NOMEM. */
+enum wo_status wo_input_open_part(int fd, uint64_t at, uint64_t len, const char *name, struct wo_input **ret_input,
+                                  struct wo_err *err);
 
 /* Ends the reading once *is_up is set: the next wo_input_read, and one that a signal interrupts, gives WO_E_LIMIT. */
 void wo_input_stop_when(struct wo_input *input, const volatile sig_atomic_t *is_up);
@@ -31,6 +38,15 @@ void wo_input_stop_when(struct wo_input *input, const volatile sig_atomic_t *is_
  * the only file. Without any call an archive is delivered as the bytes that it is. Errors as of wo_input_read; WO_E_SYNTAX too
  * where a header of the archive is damaged: nothing behind it can be read. */
 enum wo_status wo_input_next_file(struct wo_input *input, bool *ret_is_there, struct wo_err *err);
+
+/* As wo_input_next_file, but stops at each name in the archive: also at folders, links and devices. */
+enum wo_status wo_input_next_entry(struct wo_input *input, bool *ret_is_there, struct wo_err *err);
+
+/* What the archive says of the present file, valid until the next one; NULL where the input is no archive. */
+const struct wo_archive_entry *wo_input_entry(const struct wo_input *input);
+
+/* The descriptor that is read, for fstat; -1 of a file in an archive. */
+int wo_input_fd(const struct wo_input *input);
 
 /* The name of the file in the archive, valid until the next call of wo_input_next_file; NULL where the input is no archive. It
  * may hold any bytes but NUL, and `..`: nothing is written there. */
