@@ -503,7 +503,7 @@ def case_tar_odd(scanner):
             tool = {".gz": "gzip", ".xz": "xz", ".zst": "zstd"}[path.suffix]
             with open(path, "wb") as target:
                 subprocess.run([tool, "-c", tar], stdout=target, check=True)
-        text, errors = scanner.run("scan", path, "--format", "jsonl", codes=(2,))
+        text, errors = scanner.run("scan", f"tars/odd{form}", "--format", "jsonl", codes=(2,))
         rows[form] = text.replace(path.name.encode(), b"odd.tar")
         same(rows[".tar"], rows[form], form)
         jobs = {json.loads(row)["path"].split("/", 2)[2]: json.loads(row) for row in text.splitlines()}
@@ -517,7 +517,7 @@ def case_tar_odd(scanner):
             continue
         # Cut anywhere: what came before counts, and the archive is named.
         whole = path.read_bytes()
-        for part in (len(whole) // 3, len(whole) - 40):
+        for part in (len(whole) // 4, len(whole) // 2):
             path.write_bytes(whole[:part])
             text, errors = scanner.run("scan", path, "--format", "jsonl", "--store", "cut.db", codes=(2,))
             expect(f"{path.name}: " in errors, "a cut archive is not named", errors)

@@ -391,8 +391,41 @@ static void test_ask(void **state) {
   assert_non_null(strstr(err.message, "no such column: nonsense"));
 }
 
+/* ---- Archives ---- */
+
+static struct wo_view find_archive(struct place *place, const struct wo_store_archive *archive, struct wo_arena *arena) {
+  struct wo_view list = {0};
+  assert_int_equal(wo_store_find_archive(place->store, archive, arena, &list, NULL), WO_OK);
+  return list;
+}
+
+static void test_lists_of_archives(void **state) {
+  struct place *const place = *state;
+  struct wo_arena arena;
+  struct wo_store_archive archive = {
+      .path = WO_VIEW("/logs/\xff.tar"), .inode = UINT64_MAX, .size_bytes = 5, .mtime_ns = 70, .list = {"a\0b", 3}};
+  int64_t forgotten = 0;
+  wo_arena_init(&arena, 1 << 20);
+  assert_int_equal(find_archive(place, &archive, &arena).len, 0);
+  assert_int_equal(wo_store_put_archive(place->store, &archive, NULL), WO_OK);
+  assert_true(wo_view_equal(find_archive(place, &archive, &arena), archive.list));
+  archive.mtime_ns++;
+  assert_int_equal(find_archive(place, &archive, &arena).len, 0);
+  archive.list = WO_VIEW("other");
+  assert_int_equal(wo_store_put_archive(place->store, &archive, NULL), WO_OK);
+  assert_true(wo_view_equal(find_archive(place, &archive, &arena), archive.list));
+  archive.inode = 1;
+  assert_int_equal(find_archive(place, &archive, &arena).len, 0);
+  archive.inode = UINT64_MAX;
+  assert_int_equal(wo_store_forget(place->store, 1000, &forgotten, NULL), WO_OK);
+  assert_int_equal(forgotten, 0);
+  assert_int_equal(find_archive(place, &archive, &arena).len, 0);
+  wo_arena_done(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_lists_of_archives, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_every_column_comes_back, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_unknown_comes_back_as_unknown, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_paths_are_bytes_in_the_order_of_bytes, set_up, tear_down),
