@@ -219,6 +219,7 @@ static void choose_source(struct reader *reader) {
     cut_members(tar, reader->keeper.spool.len);
   } else {
     tar->fd = fcntl(wo_input_fd(reader->input), F_DUPFD_CLOEXEC, 0);
+    if (tar->fd < 0) tar->status = wo_err_set(&tar->err, WO_E_IO, "cannot be read: %s", strerror(errno));
     wo_spool_close(&reader->keeper.spool);
     cut_members(tar, (uint64_t)tar->size_bytes);
   }

@@ -52,7 +52,9 @@ enum wo_status wo_walk_archive(const struct wo_tar *tar, const struct wo_walk_op
   struct wo__listed listed = {.names = calloc(tar->count + 1, sizeof *listed.names),
                               .members = calloc(tar->count + 1, sizeof *listed.members)};
   if (!listed.names || !listed.members || !wo__walk_enter(&walk, 0, tar->path)) walk.status = WO_E_NOMEM;
-  if (walk.status == WO_OK && tar->status != WO_OK && !is_again) wo__walk_report(&walk, &tar->err);
+  /* Damage was in the list that was handed out first; other failures are of this reading. */
+  const bool is_said = is_again && tar->status == WO_E_SYNTAX;
+  if (walk.status == WO_OK && tar->status != WO_OK && !is_said) wo__walk_report(&walk, &tar->err);
   wo__walk_add_slash(&walk);
   const size_t archive_len = walk.path.len;
   if (walk.status == WO_OK) list_members(&walk, archive_len, is_again, &listed);

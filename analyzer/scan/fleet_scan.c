@@ -176,7 +176,10 @@ static void take_kept(struct scan *scan, struct wo_batch_job *job) {
 /* Whether the last job of the batch cannot be diagnosed, since its archive is known by its list alone. */
 static bool lacks_bytes(const struct scan *scan) {
   const struct wo_batch_job *const job = &scan->batch->jobs[scan->batch->job_count - 1];
-  return scan->archive && scan->archive->tar->fd < 0 && job->kept.len == 0;
+  if (!scan->archive || scan->archive->tar->fd >= 0 || job->kept.len > 0) return false;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < job->path_count; i++) bytes |= job->members[i]->size_bytes;
+  return bytes != 0;
 }
 
 /* The mark of a job by its first log in the archive: it is handed out twice where the archive is. NULL: not in one, or no
