@@ -218,6 +218,8 @@ static enum wo_exit run_verify(const struct wo_call *call) {
 
 /* ---- Around a scan ---- */
 
+extern char **environ;
+
 /* Names of the users whose logs were met. */
 enum { OWNERS_MAX = 1024 };
 
@@ -330,6 +332,18 @@ static size_t count_cores(void) {
   return cores < WO_LIMIT_THREADS ? cores : WO_LIMIT_THREADS;
 }
 
+static void print_errors(const struct wo_text *errors) {
+  fwrite(errors->ptr ? errors->ptr : "", 1, errors->len, stderr);
+}
+
+/* Messages of a scan that goes on and on. */
+static void flush_errors(const struct wo_call *call) {
+  if (call->errors->len == 0) return;
+  wo_page_seal(call->errors, call->style.use_color);
+  print_errors(call->errors);
+  call->errors->len = 0;
+}
+
 static enum wo_exit run_scan(const struct wo_call *call) {
   struct scan_watch watch = {.call = call};
   struct gpu_watch signals = {0};
@@ -344,6 +358,8 @@ static enum wo_exit run_scan(const struct wo_call *call) {
                 .temp_folder = variable("TMPDIR")},
       .shard = find_shard(),
       .cores = count_cores(),
+      .environment = environ,
+      .flush_errors = flush_errors,
   };
   guard_gpu(&signals, true);
   const enum wo_exit code = wo_run_scan(call, &process);
@@ -359,10 +375,6 @@ static enum wo_exit run_report(const struct wo_call *call) {
 
 static enum wo_exit run_merge(const struct wo_call *call) {
   return wo_run_merge(call, scan_clock(NULL));
-}
-
-static void print_errors(const struct wo_text *errors) {
-  fwrite(errors->ptr ? errors->ptr : "", 1, errors->len, stderr);
 }
 
 /* A reader that has ended and a file that may not grow (ulimit -f) become errors of the call that writes, and do not end the

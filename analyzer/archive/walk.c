@@ -142,11 +142,14 @@ static void walk_folder(struct wo__walk *walk, const struct level *above, double
   struct wo__listed listed = {0};
   struct wo_err err = {0};
   if (wo__walk_is_cancelled(walk) || !can_enter(walk, above, &level)) return;
-  if (wo_folder_list(folder_path(walk), &folder, &err) != WO_OK) wo__walk_report(walk, &err);
+  if (walk->hooks->on_folder && !walk->hooks->on_folder(walk->hooks->context, folder_path(walk), above == NULL)) return;
+  errno = 0;
+  if (wo_folder_list(folder_path(walk), &folder, &err) != WO_OK && !(walk->options->is_live && errno == ENOENT))
+    wo__walk_report(walk, &err);
   walk->counts.folders++;
   wo__walk_add_slash(walk);
   const size_t folder_len = walk->path.len;
-  if (!above) walk->root_len = folder_len;
+  if (!above) walk->root_len = walk->options->root_len > 0 ? walk->options->root_len : folder_len;
   sort_entries(walk, &folder, folder_len, &listed);
   share /= (double)count_folders(&folder) + 1;
   if (!wo__walk_is_cancelled(walk)) wo__walk_hand_out(walk, &listed, folder_len, share);

@@ -24,7 +24,10 @@ struct wo_walk_options {
   int64_t since_ns, until_ns; /* jobs whose newest log was written within; WO_WALK_ANY_TIME: no limit */
   bool follows_links;
   bool is_one_file_system;
-  bool is_flat;                /* the folders that are named alone, not those in them */
+  bool is_flat;    /* the folders that are named alone, not those in them */
+  bool is_live;    /* files may go at any time: one that is gone since it was listed is no problem */
+  size_t root_len; /* bytes of the paths, their last slash included, that are those of the root for patterns and shards, where
+                      folders below it are walked as roots; 0: those of each root */
   uint32_t shard, shard_count; /* jobs of one part: by a hash of their paths below the root; 0 of 1 is all */
 };
 
@@ -72,6 +75,8 @@ struct wo_walk_hooks {
   /* A file whose name says that it is a tar archive: the hook has it read, and hands it to wo_walk_archive, now or later. NULL:
    * such files are like others. The path of what is in it below the root begins behind `root_len` bytes. */
   void (*on_archive)(void *context, const struct wo_walk_file *file, size_t root_len, const struct wo_walk_counts *counts);
+  /* Not NULL: asked for each folder before it is listed; false: the walk does not go into it. */
+  bool (*on_folder)(void *context, const char *path, bool is_root);
 };
 
 /* Walks over the roots ("": the present folder, whose paths begin with the names in it), which are folders, or files that are

@@ -31,6 +31,7 @@ void wo__walk_report(struct wo__walk *walk, const struct wo_err *err) {
 
 void wo__walk_report_errno(struct wo__walk *walk, const char *what) {
   struct wo_err err = {0};
+  if (walk->options->is_live && errno == ENOENT) return;
   wo_err_set(&err, WO_E_IO, "%s: %s", what, strerror(errno));
   wo__walk_report(walk, &err);
 }

@@ -15,6 +15,9 @@ struct wo_scan_process {
   struct wo_scan_hooks hooks;
   struct wo_scan_shard shard;
   size_t cores;
+  /* For --follow: the variables that commands are given, and what writes out the messages that are there. */
+  char *const *environment;
+  void (*flush_errors)(const struct wo_call *call);
 };
 
 extern const struct wo_command wo_command_scan;
@@ -28,8 +31,8 @@ enum wo_exit wo_run_merge(const struct wo_call *call, int64_t now_ns);
 /* Whether a call scans a folder in which that file, which is there, is a log by its name. */
 bool wo_scan_reads(const struct wo_call *call, const char *path);
 
-/* Whether a call without a command is one of scan: each of its words names a folder, or it has none on a terminal, which means the
- * present folder. */
+/* Whether a call without a command is one of scan: each of its words names a folder, or it has none on a terminal, which means
+ * the present folder. */
 bool wo_scan_is_meant(const struct wo_call *call);
 
 #endif

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "parsers/base/limits.h"
@@ -26,6 +27,7 @@ struct file {
   struct wo_view head; /* header and rule of its table, with their line ends; empty for scontrol */
   int fd;              /* of a file that it is a part of; -1: it is opened by its path */
   uint64_t at;         /* of that part */
+  struct stat info;    /* of one that is opened by its path: as it was */
 };
 
 /* Files that are open. Jobs that are found one after the other are often in the same ones. */
@@ -218,8 +220,15 @@ enum wo_status wo_accounts_add(struct wo_accounts *accounts, const char *path, s
   enum wo_status status = make_room(accounts, err);
   if (status != WO_OK) return status;
   const struct wo_file_part part = {.fd = open_file(path), .len = INT64_MAX};
-  if (part.fd < 0) return wo_err_set(err, WO_E_IO, "cannot be opened: %s", strerror(errno));
+  struct stat info;
+  if (part.fd < 0 || fstat(part.fd, &info) != 0) {
+    status = wo_err_set(err, WO_E_IO, "cannot be opened: %s", strerror(errno));
+    if (part.fd >= 0) close(part.fd);
+    return status;
+  }
+  const size_t index = accounts->files.count;
   status = add_part(accounts, path, &part, false, err);
+  if (accounts->files.count > index) accounts->files.items[index].info = info;
   close(part.fd);
   return status;
 }
@@ -228,6 +237,19 @@ enum wo_status wo_accounts_add_part(struct wo_accounts *accounts, const char *pa
                                     struct wo_err *err) {
   const enum wo_status status = make_room(accounts, err);
   return status == WO_OK ? add_part(accounts, path, part, true, err) : status;
+}
+
+bool wo_accounts_are_current(const struct wo_accounts *accounts) {
+  for (size_t i = 0; i < accounts->files.count; i++) {
+    if (accounts->files.items[i].fd >= 0) continue; /* of an archive that is open */
+    const struct stat *const then = &accounts->files.items[i].info;
+    struct stat now;
+    if (stat(accounts->files.items[i].path.ptr, &now) != 0) return false;
+    if (now.st_ino != then->st_ino || now.st_size != then->st_size || now.st_mtim.tv_sec != then->st_mtim.tv_sec ||
+        now.st_mtim.tv_nsec != then->st_mtim.tv_nsec)
+      return false;
+  }
+  return true;
 }
 
 /* ---- Looking up a job ---- */

@@ -5,6 +5,8 @@
 #ifndef WO_ACCOUNTS_H
 #define WO_ACCOUNTS_H
 
+#include <stdbool.h>
+
 #include "analyzer/scan/read_job.h"
 #include "parsers/base/arena.h"
 #include "parsers/base/status.h"
@@ -25,6 +27,9 @@ enum wo_status wo_accounts_add_part(struct wo_accounts *accounts, const char *pa
 
 /* To be called once, after all files. */
 void wo_accounts_sort(struct wo_accounts *accounts);
+
+/* Whether all files that say something are still as they were when they were looked through. */
+bool wo_accounts_are_current(const struct wo_accounts *accounts);
 
 /* What one file says of one job: lines as they are there, with the header of their table before them. */
 struct wo_account_text {

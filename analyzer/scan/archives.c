@@ -15,7 +15,7 @@ struct wo_archives {
   struct wo_scan_archive *ready, **ready_end;
   struct wo_scan_archive *kept, *read;
   size_t kept_count, read_count;
-  size_t open_count; /* that are not freed */
+  size_t open_count;     /* that are not freed */
   struct wo_spool spool; /* of files that stay */
   bool has_spool;
 };
@@ -147,7 +147,7 @@ static enum wo_status send_off(struct wo_archives *archives, struct wo_scan_arch
   archive->next = archives->read;
   archives->read = archive;
   archives->read_count++;
-  wo_pool_put(archives->settings.pool, &batch->item);
+  wo_pool_put(*archives->settings.pool, &batch->item);
   return WO_OK;
 }
 

@@ -26,7 +26,7 @@ struct wo_scan_archive {
 struct wo_archives;
 
 struct wo_archives_settings {
-  struct wo_pool *pool;
+  struct wo_pool *const *pool; /* started when the first archive is met */
   struct wo_store *store;
   const struct wo_walk_options *walk;
   const char *temp_folder; /* NULL: /var/tmp, or /tmp */

@@ -13,6 +13,7 @@
 #include "analyzer/report/report.h"
 #include "analyzer/scan/grown.h"
 #include "analyzer/scan/read_job.h"
+#include "analyzer/story/story.h"
 #include "parsers/base/command/message.h"
 
 struct wo_batch *wo_batch_new(void) {
@@ -215,6 +216,7 @@ static void diagnose(struct wo_batch *batch, struct wo_batch_job *todo, const st
   struct wo_job *const job = make_job(batch, todo, thread, &grown);
   if (job && wo_job_close(job) == WO_OK && wo_report_make_brief(job, thread->diagnoser->pack, &report) == WO_OK)
     todo->is_done = keep_row(batch, todo, report);
+  todo->has_ended = todo->is_done && wo_story_has_ended(job);
   wo_report_free(report);
   wo_job_free(job);
   wo_grown_done(&grown);

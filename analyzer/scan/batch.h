@@ -38,6 +38,7 @@ struct wo_batch_job {
   /* Filled by the thread. */
   bool is_done; /* else memory ran out, or the evidence is damaged */
   struct wo_row row;
+  bool has_ended;          /* the job says so */
   struct wo_view evidence; /* packed; empty if none is to be kept */
 };
 

@@ -31,8 +31,9 @@ struct scan {
   struct wo_diagnoser diagnoser;
   struct wo_pool *pool;
   size_t most_batches;
-  struct wo_batch *batch; /* being filled, or NULL */
-  struct wo_accounts *accounts;
+  struct wo_batch *batch;       /* being filled, or NULL */
+  struct wo_accounts *accounts; /* its own, or those of `live` */
+  const struct wo_scan_live *live;
   struct wo_archives *archives;
   struct wo_scan_archive *archive; /* that is being handed out; NULL: none */
   struct wo_text *errors;
@@ -85,16 +86,9 @@ static void commit(struct scan *scan) {
   scan->commit_ns = now(scan);
 }
 
-static void put_job(struct scan *scan, const struct wo_batch_job *job) {
-  struct wo_scan_progress *const progress = &scan->account.progress;
-  if (!job->is_done) {
-    scan->status = wo_err_nomem(scan->err);
-    return;
-  }
+static void put_row(struct scan *scan, const struct wo_batch_job *job) {
   if (job->kept.len > 0) {
     scan->status = wo_store_put_row(scan->store, &job->row, scan->settings->rules, scan->err);
-    progress->jobs_again++;
-    scan->uncommitted++;
     return;
   }
   const struct wo_store_job stored = {.row = job->row,
@@ -102,11 +96,26 @@ static void put_job(struct scan *scan, const struct wo_batch_job *job) {
                                       .file_count = job->file_count,
                                       .evidence = job->evidence,
                                       .rules = scan->settings->rules};
-  if (scan->status == WO_OK) scan->status = wo_store_put(scan->store, &stored, scan->err);
+  scan->status = wo_store_put(scan->store, &stored, scan->err);
+}
+
+static void put_job(struct scan *scan, const struct wo_batch_job *job) {
+  struct wo_scan_progress *const progress = &scan->account.progress;
+  if (!job->is_done) {
+    scan->status = wo_err_nomem(scan->err);
+    return;
+  }
+  const bool is_wanted = !scan->live || scan->live->on_row(scan->live->context, &job->row, job->has_ended);
+  if (is_wanted) put_row(scan, job);
+  if (is_wanted && scan->live && scan->status == WO_OK) scan->live->on_stored(scan->live->context, &job->row);
+  scan->uncommitted += is_wanted;
+  if (job->kept.len > 0) {
+    progress->jobs_again++;
+    return;
+  }
   progress->jobs_done++;
   progress->files_done += job->file_count;
   progress->bytes_done += job->row.bytes > 0 ? (uint64_t)job->row.bytes : 0;
-  scan->uncommitted++;
 }
 
 /* ---- Batches ---- */
@@ -159,9 +168,21 @@ static bool take_batch(struct scan *scan) {
   return true;
 }
 
+/* The threads start with the first batch, or archive: many scans find nothing to read. */
+static void start_threads(struct scan *scan) {
+  if (scan->pool || scan->status != WO_OK) return;
+  scan->status = wo_pool_new(scan->settings->threads, &wo_batch_work, &scan->diagnoser, &scan->pool, scan->err);
+}
+
 static void send_batch(struct scan *scan) {
-  if (scan->batch) wo_pool_put(scan->pool, &scan->batch->item);
+  start_threads(scan);
+  if (!scan->batch || scan->status != WO_OK) return;
+  wo_pool_put(scan->pool, &scan->batch->item);
   scan->batch = NULL;
+}
+
+static size_t load(const struct scan *scan) {
+  return scan->pool ? wo_pool_load(scan->pool) : 0;
 }
 
 /* ---- Jobs ---- */
@@ -214,17 +235,19 @@ static struct wo_view owner_of(const struct scan *scan, const struct wo_walk_fil
   return scan->hooks->owner ? scan->hooks->owner(scan->hooks->context, file->owner) : (struct wo_view){0};
 }
 
-/* Keeps the last job of the batch, or takes it out again: the store has it, or it must wait for its archive. */
-static void settle_job(struct scan *scan, unsigned char *mark) {
+/* Keeps the last job of the batch, or takes it out again: the store has it, it must wait for its archive, or it is left
+ * for later. */
+static void settle_job(struct scan *scan, const struct wo_walk_job *found, unsigned char *mark) {
   struct wo_scan_progress *const progress = &scan->account.progress;
   const bool is_same = is_known(scan);
   const bool must_wait = !is_same && lacks_bytes(scan);
+  const bool is_left = scan->live && scan->status == WO_OK && !scan->live->on_found(scan->live->context, found, is_same);
   if (must_wait)
     scan->archive->needs_bytes = true;
   else
     progress->jobs_found++;
   if (mark && !must_wait) *mark = 1;
-  if (is_same || must_wait) {
+  if (is_same || must_wait || is_left) {
     scan->batch->job_count--;
   } else if (scan->archive) {
     scan->batch->jobs[scan->batch->job_count - 1].archive = scan->archive;
@@ -246,9 +269,9 @@ static bool on_job(void *context, const struct wo_walk_job *found, const struct 
     return false;
   }
   scan->account.progress.share = counts->share;
-  settle_job(scan, mark);
+  settle_job(scan, found, mark);
   if (wo_batch_is_full(scan->batch)) send_batch(scan);
-  while (scan->status == WO_OK && wo_pool_load(scan->pool) >= scan->most_batches && take_batch(scan)) continue;
+  while (scan->status == WO_OK && load(scan) >= scan->most_batches && take_batch(scan)) continue;
   return scan->status == WO_OK && !is_cancelled(scan);
 }
 
@@ -273,6 +296,7 @@ static void hand_out_archives(struct scan *scan, const struct wo_walk_hooks *hoo
 static void meet_archive(struct scan *scan, const struct wo_walk_file *file, size_t root_len, const struct wo_walk_hooks *hooks,
                          bool stays) {
   hand_out_archives(scan, hooks, stays);
+  start_threads(scan);
   while (scan->status == WO_OK && wo_archives_are_many(scan->archives)) {
     send_batch(scan);
     if (!take_batch(scan)) break;
@@ -290,6 +314,10 @@ static void finish_archives(struct scan *scan, const struct wo_walk_hooks *hooks
 
 /* ---- The whole ---- */
 
+static bool is_part(const struct scan *scan) {
+  return scan->live && scan->live->is_part;
+}
+
 static void begin(struct scan *scan) {
   const struct wo_scan_settings *const settings = scan->settings;
   struct wo_text roots = {0};
@@ -304,7 +332,7 @@ static void begin(struct scan *scan) {
   };
   if (roots.is_failed) scan->status = wo_err_nomem(scan->err);
   if (scan->status == WO_OK) scan->status = wo_store_begin(scan->store, scan->err);
-  if (scan->status == WO_OK) scan->status = wo_store_begin_scan(scan->store, &scan->record, scan->err);
+  if (scan->status == WO_OK && !is_part(scan)) scan->status = wo_store_begin_scan(scan->store, &scan->record, scan->err);
   wo_text_done(&roots);
   commit(scan);
 }
@@ -319,7 +347,7 @@ static void end(struct scan *scan) {
   scan->record.files = (int64_t)scan->account.walk.files;
   scan->record.bytes = (int64_t)scan->account.progress.bytes_done;
   if (scan->hooks->clock_ns) scan->record.end_ns = scan->hooks->clock_ns(scan->hooks->context);
-  if (scan->status == WO_OK && !scan->account.was_cancelled)
+  if (scan->status == WO_OK && !scan->account.was_cancelled && !is_part(scan))
     scan->status = wo_store_end_scan(scan->store, &scan->record, scan->err);
   if (scan->status == WO_OK) scan->status = wo_store_commit(scan->store, scan->err);
   if (scan->status != WO_OK) wo_store_rollback(scan->store);
@@ -327,7 +355,7 @@ static void end(struct scan *scan) {
 
 /* Batches that were not taken, after a failure, are taken without being put. */
 static void drain(struct scan *scan) {
-  while (wo_pool_load(scan->pool) > 0) {
+  while (load(scan) > 0) {
     struct wo_pool_item *const item = wo_pool_take(scan->pool, INT64_MAX);
     if (!item) break;
     put_batch(scan, (struct wo_batch *)item);
@@ -388,6 +416,10 @@ static void find_accounts(struct scan *scan) {
   struct wo_walk_hooks hooks = accounting_hooks;
   const struct wo_scan_settings *const settings = scan->settings;
   struct wo_walk_counts counts;
+  if (scan->live) {
+    scan->accounts = scan->live->accounts;
+    return;
+  }
   hooks.context = scan;
   scan->status = wo_accounts_new(&scan->accounts);
   if (scan->status == WO_OK)
@@ -401,8 +433,16 @@ static void find_accounts(struct scan *scan) {
   scan->inside = (struct wo_walk_counts){0};
 }
 
+static bool on_folder(void *context, const char *path, bool is_root) {
+  const struct scan *const scan = context;
+  return !scan->live || !scan->live->on_folder || scan->live->on_folder(scan->live->context, path, is_root);
+}
+
+/* Archives are written once, and not followed. */
 static void walk_and_diagnose(struct scan *scan) {
   struct wo_walk_hooks hooks = job_hooks;
+  hooks.on_folder = on_folder;
+  if (scan->live) hooks.on_archive = NULL;
   const struct wo_scan_settings *const settings = scan->settings;
   struct wo_walk_counts *const counts = &scan->account.walk;
   hooks.context = scan;
@@ -417,12 +457,12 @@ static void walk_and_diagnose(struct scan *scan) {
   scan->account.progress.share = 1;
   if (scan->batch && scan->batch->job_count > 0) send_batch(scan);
   scan->batch = wo_batch_free(scan->batch);
-  while (scan->status == WO_OK && take_batch(scan)) continue;
+  while (scan->status == WO_OK && load(scan) > 0 && take_batch(scan)) continue;
   drain(scan);
 }
 
 static void make_archives(struct scan *scan) {
-  const struct wo_archives_settings settings = {.pool = scan->pool,
+  const struct wo_archives_settings settings = {.pool = &scan->pool,
                                                 .store = scan->store,
                                                 .walk = &scan->settings->walk,
                                                 .temp_folder = scan->hooks->temp_folder,
@@ -434,7 +474,7 @@ static void make_archives(struct scan *scan) {
 enum wo_status wo_fleet_scan(const struct wo_pack *pack, struct wo_store *store, const struct wo_scan_settings *settings,
                              const struct wo_scan_hooks *hooks, struct wo_text *errors, struct wo_scan_account *ret_account,
                              struct wo_err *err) {
-  struct scan scan = {.settings = settings, .hooks = hooks, .store = store, .errors = errors, .err = err};
+  struct scan scan = {.settings = settings, .live = settings->live, .hooks = hooks, .store = store, .errors = errors, .err = err};
   scan.diagnoser = (struct wo_diagnoser){.pack = pack,
                                          .no_prefilter = settings->no_prefilter,
                                          .keeps_evidence = settings->keeps_evidence,
@@ -446,14 +486,13 @@ enum wo_status wo_fleet_scan(const struct wo_pack *pack, struct wo_store *store,
   if (!scan.diagnoser.watches) return wo_err_nomem(err);
   scan.most_batches = settings->threads * BATCHES_PER_THREAD;
   scan.begin_ns = scan.commit_ns = now(&scan);
-  scan.status = wo_pool_new(settings->threads, &wo_batch_work, &scan.diagnoser, &scan.pool, err);
-  if (scan.status == WO_OK) make_archives(&scan);
+  make_archives(&scan);
   if (scan.status == WO_OK) begin(&scan);
   if (scan.status == WO_OK) find_accounts(&scan);
   if (scan.status == WO_OK) walk_and_diagnose(&scan);
   wo_pool_free(scan.pool);
   wo_archives_free(scan.archives);
-  wo_accounts_free(scan.accounts);
+  if (!scan.live) wo_accounts_free(scan.accounts);
   end(&scan);
   free(scan.diagnoser.watches);
   *ret_account = scan.account;

@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "analyzer/archive/walk.h"
+#include "analyzer/scan/accounts.h"
 #include "analyzer/store/store.h"
 #include "parsers/base/text.h"
 #include "rules/load/rule.h"
@@ -35,6 +36,20 @@ struct wo_scan_hooks {
   const char *temp_folder; /* where compressed archives are expanded; NULL: /var/tmp or /tmp */
 };
 
+/* For scans that come again and again over an archive that grows (analyzer/live): who decides which jobs are read, and which rows
+ * are kept. */
+struct wo_scan_live {
+  void *context;
+  struct wo_accounts *accounts;                                     /* of the whole archive: none is looked for */
+  bool is_part;                                                     /* of a scan that the store has noted already */
+  bool (*on_folder)(void *context, const char *path, bool is_root); /* whether to walk it (walk.h); may be NULL */
+  /* Whether a job is to be read now; `is_same`: the store has it as it is, and it is not read in any case. */
+  bool (*on_found)(void *context, const struct wo_walk_job *job, bool is_same);
+  /* Whether a row is put into the store. `has_ended`: the job says so (wo_story_has_ended). Then, once it is there. */
+  bool (*on_row)(void *context, const struct wo_row *row, bool has_ended);
+  void (*on_stored)(void *context, const struct wo_row *row);
+};
+
 struct wo_scan_settings {
   const char *const *roots;
   size_t root_count;
@@ -42,8 +57,9 @@ struct wo_scan_settings {
   size_t threads;
   size_t time_limit_s; /* for one job; 0 = none */
   bool no_prefilter;
-  bool keeps_evidence;  /* packs it into the store */
-  struct wo_view rules; /* version of the rules */
+  bool keeps_evidence;             /* packs it into the store */
+  struct wo_view rules;            /* version of the rules */
+  const struct wo_scan_live *live; /* NULL: a scan of its own */
 };
 
 /* The account of a scan that has ended. */

@@ -63,6 +63,21 @@ static bool has_success(const struct wo_job *job) {
   return false;
 }
 
+/* States of jobs that wait, run, or will run again. */
+static bool is_open_state(struct wo_view state) {
+  static const char *const states[] = {"PENDING",  "RUNNING",      "SUSPENDED",   "COMPLETING",   "CONFIGURING",
+                                       "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "STAGE_OUT",
+                                       "RESIZING", "STOPPED",      "SIGNALING"};
+  return WO_VIEW_ANY(state, wo_view_is, states);
+}
+
+bool wo_story_has_ended(const struct wo_job *job) {
+  const struct wo_event *const failure = wo_event_get(&job->events, job->story.failure);
+  const struct wo_view state = wo_story_final_state(job);
+  if (state.len > 0) return !is_open_state(state);
+  return failure ? wo_kind_class(failure->kind) == WO_CLASS_ENDING : has_success(job);
+}
+
 static uint64_t count_lines(const struct wo_job *job) {
   uint64_t lines = 0;
   for (size_t i = 0; i < job->input_count; i++) lines += job->inputs[i].lines;

@@ -43,4 +43,8 @@ void wo_story_choose_accounting(struct wo_job *job);
  * accounting. */
 struct wo_view wo_story_final_state(const struct wo_job *job);
 
+/* Whether the job says that it has ended: a final state in accounting, the workload manager's word for its end, or, where nothing
+ * failed, the program's own that it finished. A job that failed may go on, and one that says nothing may still run. */
+bool wo_story_has_ended(const struct wo_job *job);
+
 #endif

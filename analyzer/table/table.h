@@ -31,6 +31,9 @@ struct wo_table_options {
   bool with_fleet;            /* JSON lines: one last object, docs/schema/fleet-1.schema.json */
   struct wo_view store_path;  /* of the store, for commands; empty: it is private, and a job's log is named instead */
   struct wo_view roots;       /* folders that were scanned, one a line, for the heading; may be empty */
+  struct wo_view job;         /* text, JSON lines, CSV and ids: the row of the job with that path alone, if the filter lets it
+                                 through; of the fleet only `where` is needed then. Empty: the whole report */
+  bool has_no_head;           /* CSV: without the names of the columns */
 };
 
 /* The report did not fit a cap, or jobs could not be written; what the caller should say on standard error. */

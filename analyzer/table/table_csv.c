@@ -50,9 +50,9 @@ static void write_row(struct wo__table *table, void *context, const struct wo_ro
 }
 
 enum wo_status wo__write_csv(struct wo__table *table) {
-  for (enum wo_column_id id = 0; id < WO_COLUMN_COUNT_; id++)
+  for (enum wo_column_id id = 0; id < WO_COLUMN_COUNT_ && !table->options->has_no_head; id++)
     wo_text_add(table->out, "%s%s", id > 0 ? "," : "", wo_columns[id].name);
-  wo_text_add(table->out, "\r\n");
+  if (!table->options->has_no_head) wo_text_add(table->out, "\r\n");
   struct wo_text cell = {0};
   enum wo_status status = wo__table_each(table, NULL, write_row, &cell);
   if (status == WO_OK && cell.is_failed) status = wo_err_nomem(table->err);

@@ -30,10 +30,21 @@ static bool take_row(void *context, int64_t id, const struct wo_row *row) {
   return wo__table_drain(each->table);
 }
 
+/* A condition that holds for one path, whatever bytes it has. */
+static void add_path(struct wo_text *out, struct wo_view path) {
+  wo_text_add(out, "path = CAST(x'");
+  for (size_t i = 0; i < path.len; i++) wo_text_add(out, "%02x", (unsigned char)path.ptr[i]);
+  wo_text_add(out, "' AS TEXT)");
+}
+
 enum wo_status wo__table_each(struct wo__table *table, const char *condition, wo__table_row_fn fn, void *context) {
   struct wo_text where = {0};
   wo_text_add_view(&where, table->fleet->where);
   if (condition != NULL) wo_text_add(&where, " AND %s", condition);
+  if (table->options->job.len > 0) {
+    wo_text_add(&where, " AND ");
+    add_path(&where, table->options->job);
+  }
   wo_text_add_view(&where, (struct wo_view){"", 1});
   struct each each = {.table = table, .fn = fn, .context = context};
   const enum wo_status status =
@@ -52,9 +63,8 @@ static bool take_path(void *context, const struct wo_store_value *values, size_t
   (void)count;
   struct paths *const paths = context;
   if (values[0].type != WO_STORE_TEXT) return true;
-  wo_text_add(&paths->text, "path = CAST(x'");
-  for (size_t i = 0; i < values[0].text.len; i++) wo_text_add(&paths->text, "%02x", (unsigned char)values[0].text.ptr[i]);
-  wo_text_add(&paths->text, "' AS TEXT)%c", '\0');
+  add_path(&paths->text, values[0].text);
+  wo_text_add(&paths->text, "%c", '\0');
   return true;
 }
 

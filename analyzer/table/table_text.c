@@ -164,14 +164,20 @@ static enum wo_status write_rows(struct wo__table *table, struct rows *rows) {
   return status;
 }
 
+/* The report, or the row of one job. */
+static enum wo_status write_all(struct wo__table *table, struct rows *rows) {
+  if (table->options->job.len > 0) return wo__table_each(table, NULL, write_row, rows);
+  write_totals(table, &rows->page, &rows->scratch);
+  for (size_t i = 0; i < WO__SECTION_COUNT; i++) {
+    if (wo__sections[i].most_short > 0 || rows->page.style.is_verbose) write_section(table, &rows->page, &wo__sections[i]);
+  }
+  return wo__table_drain(table) ? write_rows(table, rows) : table->status;
+}
+
 enum wo_status wo__write_text(struct wo__table *table) {
   struct rows rows = {.page = {.out = table->out, .style = table->options->style}};
   if (rows.page.style.width < WIDTH_MIN) rows.page.style.width = WIDTH_MIN;
-  write_totals(table, &rows.page, &rows.scratch);
-  for (size_t i = 0; i < WO__SECTION_COUNT; i++) {
-    if (wo__sections[i].most_short > 0 || rows.page.style.is_verbose) write_section(table, &rows.page, &wo__sections[i]);
-  }
-  enum wo_status status = wo__table_drain(table) ? write_rows(table, &rows) : table->status;
+  enum wo_status status = write_all(table, &rows);
   if (rows.scratch.is_failed || rows.command.is_failed) status = wo_err_nomem(table->err);
   wo_text_done(&rows.scratch);
   wo_text_done(&rows.command);

@@ -180,6 +180,30 @@
 /* Files of accounting that say something of one job; further ones are left out. */
 #define WO_LIMIT_BATCH_ACCOUNTS ((size_t)4)
 
+/* Folders and jobs that a scan which follows an archive keeps in mind (200 and 48 bytes each, for jobs that are being written, or
+ * were reported): protect memory. Beyond so many folders all of them are looked at again and again; beyond so many jobs further
+ * ones wait until others have ended. Logs that may be renamed and are known then; older ones are new then. Messages that are not
+ * said again. */
+#define WO_LIMIT_LIVE_FOLDERS ((size_t)65536)
+#define WO_LIMIT_LIVE_JOBS ((size_t)65536)
+#define WO_LIMIT_LIVE_LOGS ((size_t)1024 * 1024)
+#define WO_LIMIT_LIVE_MESSAGES ((size_t)4096)
+
+/* Commands of --exec that run at the same time, jobs that wait for one, and bytes of these jobs: protect the machine and memory.
+ * A job that finds no room is counted. */
+#define WO_LIMIT_EXEC_RUNNING ((size_t)4)
+#define WO_LIMIT_EXEC_QUEUE ((size_t)1024)
+#define WO_LIMIT_EXEC_BYTES ((size_t)16 * 1024 * 1024)
+
+/* Seconds that such a command may take, until it is asked to end; then until it is killed; and how long a scan that ends waits for
+ * commands that run. */
+#define WO_LIMIT_EXEC_S 60
+#define WO_LIMIT_EXEC_KILL_S 5
+#define WO_LIMIT_EXEC_END_S 5
+
+/* Bytes of one variable in the environment of such a command; a longer one is cut. */
+#define WO_LIMIT_EXEC_VARIABLE_BYTES ((size_t)4096)
+
 /* Parts of one archive that are scanned apart. */
 #define WO_LIMIT_SHARDS 100000
 

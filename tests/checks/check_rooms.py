@@ -41,7 +41,8 @@ ABILITIES = {
     "the standard streams": ({"stdout", "stderr", "stdin", "printf", "vprintf", "puts", "putchar", "perror", "__printf_chk"}, set()),
     "signals and the terminal": ({"signal", "sigaction", "isatty", "ioctl"}, set()),
     "the exit": ({"exit", "_exit", "_Exit", "quick_exit", "abort"}, set()),
-    "other programs": ({"system", "popen", "fork", "vfork", "posix_spawn", "execv", "execvp", "execve", "execl", "execlp"}, {"cuda_replay/record"}),
+    "other programs": ({"system", "popen", "fork", "vfork", "posix_spawn", "execv", "execvp", "execve", "execl", "execlp"},
+                       {"cuda_replay/record", "analyzer/live"}),
     "libraries at run time": ({"dlopen", "dlmopen"}, {"cuda_replay/device"}),
     "the sandbox": ({"prctl", "syscall", "seccomp"}, {"parsers/base/command"}),
     "threads": ({"pthread_create", "thrd_create"}, {"analyzer/scan"}),
@@ -51,7 +52,7 @@ ABILITIES = {
                "analyzer/patch"}),
     "changes of files": ({"creat", "write", "pwrite", "writev", "fwrite", "fputs", "rename", "renameat", "link", "linkat", "symlink",
                           "unlink", "remove", "truncate", "ftruncate", "chmod", "fchmod", "chown", "fchown", "lchown"},
-                         {"parsers/base", "parsers/base/input"}),
+                         {"parsers/base", "parsers/base/input", "analyzer/live"}),
     "new folders": ({"mkdir", "mkdirat"}, {"analyzer/command", "cuda_replay/record"}),
 }
 
