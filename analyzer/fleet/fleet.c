@@ -1,4 +1,4 @@
-/* A store to a fleet: one question for each list. See fleet.h. */
+/* A store to a fleet: one pass over all jobs, then a question for each list. See fleet.h. */
 #include "analyzer/fleet/fleet.h"
 
 #include "analyzer/fleet/fleet_internal.h"
@@ -36,6 +36,7 @@ enum wo_status wo_fleet_make(struct wo_store *store, const struct wo_fleet_optio
   struct wo__fleet_maker maker = {.store = store, .options = options, .arena = arena, .fleet = &fleet, .err = err};
   fleet.rows = options->rows == 0 ? ROWS : options->rows < WO_LIMIT_FLEET_ROWS ? options->rows : WO_LIMIT_FLEET_ROWS;
   const enum wo_status status = make_all(&maker);
+  wo__groups_done(&maker.groups);
   if (status != WO_OK) return status;
   if (wo_arena_is_exhausted(arena)) return wo_err_nomem(err);
   *ret_fleet = fleet;

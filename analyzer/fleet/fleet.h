@@ -75,7 +75,7 @@ struct wo_fleet_list {
 };
 
 enum wo_fleet_list_id {
-#define WO_FLEET_LIST(list, column, heading, about) WO_FLEET_BY_##list,
+#define WO_FLEET_LIST(list, column, heading, about, sort) WO_FLEET_BY_##list,
 #include "analyzer/fleet/fleet_lists.def"
 #undef WO_FLEET_LIST
   WO_FLEET_LIST_COUNT_

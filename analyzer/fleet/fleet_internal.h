@@ -5,12 +5,28 @@
 #include "analyzer/fleet/fleet.h"
 #include "parsers/base/text.h"
 
+/* Groups of jobs that may be sweeps: those of an array and user, else of a user, name and folder. A group is a bit by its hash,
+ * so that two groups may share one. */
+struct wo__groups {
+  uint8_t *failed, *good; /* bits of groups that have such a job */
+  bool has_mixed;         /* one of them has both */
+};
+bool wo__groups_init(struct wo__groups *groups);
+void wo__groups_done(struct wo__groups *groups);
+
+/* A job by its array, user, name and path. */
+void wo__groups_add(struct wo__groups *groups, const struct wo_view job[WO_STORE_TEST_TEXTS], bool is_failed);
+
+/* Whether jobs of its group failed and others did not, as far as their bits say. `context` is a struct wo__groups. */
+bool wo__groups_is_mixed(void *context, const struct wo_view job[WO_STORE_TEST_TEXTS]);
+
 /* One fleet that is being made. */
 struct wo__fleet_maker {
   struct wo_store *store;
   const struct wo_fleet_options *options;
   struct wo_arena *arena;
   struct wo_fleet *fleet;
+  struct wo__groups groups; /* filled with the totals */
   struct wo_err *err;
 };
 
@@ -39,6 +55,19 @@ bool wo__next_setting(struct wo_view *rest, struct wo_view *ret_knob, struct wo_
 
 /* The part of a list of nodes, cut off *rest at a comma outside of brackets. False at the end. */
 bool wo__next_node(struct wo_view *rest, struct wo_view *ret_node);
+
+/* ---- Tallies: sums over all jobs by keys, in the table `tally` after wo__make_totals ---- */
+
+/* Numbers of the lists in that table: of days (key: days since 1970), of nodes (key: those of a job, detail: the one that failed
+ * first), and WO__TALLY_LISTS + those of enum wo_fleet_list_id that are tallied (key: the column). Empty is unknown. */
+enum { WO__TALLY_DAYS, WO__TALLY_NODES, WO__TALLY_LISTS };
+#define WO__DAY_NS (INT64_C(86400) * 1000000000)
+
+/* Whether a list says something about jobs that did not fail. The others are asked of the failed jobs alone. */
+bool wo__list_is_tallied(enum wo_fleet_list_id list);
+
+/* The sums of tallies, as WO__SQL_SUM are those of jobs. */
+#define WO__SQL_TALLY_SUM "sum(jobs) AS jobs, sum(failed) AS failed, sum(lost) AS lost, sum(unknown) AS unknown"
 
 /* ---- Lists ---- */
 enum wo_status wo__make_totals(struct wo__fleet_maker *maker);

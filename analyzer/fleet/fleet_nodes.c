@@ -98,16 +98,19 @@ static struct wo_view blamed_node(struct wo_view node, struct wo_view nodes) {
   return first;
 }
 
-/* Columns: nodes, node, jobs, failed jobs, and those of each kind. The named node counts as one of the nodes when it is not in
- * their list: the list may spell names in another way, or be missing. */
+static struct wo_view text_of(const struct wo_store_value *value) {
+  return value->type == WO_STORE_TEXT ? value->text : (struct wo_view){0};
+}
+
+/* Columns: nodes, node, jobs, failed jobs. The named node counts as one of the nodes when it is not in their list: the list may
+ * spell names in another way, or be missing. */
 static bool take_nodes(void *context, const struct wo_store_value *values, size_t count) {
-  assert(count == 4 + KIND_COUNT);
+  assert(count == 4);
   (void)count;
   struct tallies *const t = context;
-  const struct wo_view nodes = values[0].type == WO_STORE_TEXT ? values[0].text : (struct wo_view){0};
-  const struct wo_view node = values[1].type == WO_STORE_TEXT ? values[1].text : (struct wo_view){0};
+  const struct wo_view nodes = text_of(&values[0]);
   const int64_t jobs = wo__number_of(&values[2], 0);
-  const struct wo_view blamed = blamed_node(node, nodes);
+  const struct wo_view blamed = blamed_node(text_of(&values[1]), nodes);
   bool is_listed = false;
   struct wo_view rest = nodes, name;
   while (wo__next_node(&rest, &name)) {
@@ -120,9 +123,19 @@ static bool take_nodes(void *context, const struct wo_store_value *values, size_
     return !t->maker->arena->is_exhausted;
   }
   struct tally *const tally = tally_of(t, blamed);
-  if (tally == NULL) return !t->maker->arena->is_exhausted;
-  if (!is_listed) tally->jobs += jobs;
-  for (size_t kind = 0; kind < KIND_COUNT; kind++) tally->failed[kind] += wo__number_of(&values[4 + kind], 0);
+  if (tally != NULL && !is_listed) tally->jobs += jobs;
+  return !t->maker->arena->is_exhausted;
+}
+
+/* Columns: nodes, node, failed jobs of each kind. Nodes beyond the limit have no tally, and were counted with their jobs. */
+static bool take_failures(void *context, const struct wo_store_value *values, size_t count) {
+  assert(count == 2 + KIND_COUNT);
+  (void)count;
+  struct tallies *const t = context;
+  const struct wo_view blamed = blamed_node(text_of(&values[1]), text_of(&values[0]));
+  const uint32_t slot = blamed.len > 0 && t->slot_count > 0 ? *slot_of(t, blamed) : 0;
+  for (size_t kind = 0; kind < KIND_COUNT && slot != 0; kind++)
+    t->nodes.items[slot - 1].failed[kind] += wo__number_of(&values[2 + kind], 0);
   return true;
 }
 
@@ -213,18 +226,33 @@ static enum wo_status add_users(struct wo__fleet_maker *maker, struct wo_fleet_n
   return status;
 }
 
+static enum wo_status count_jobs(struct tallies *t) {
+  const struct wo_view list = wo_arena_format(t->maker->arena, "%d", WO__TALLY_NODES);
+  if (list.len == 0) return wo_err_nomem(t->maker->err);
+  return wo__ask(t->maker,
+                 "SELECT key, detail, sum(jobs), sum(failed) FROM temp.tally WHERE list = @key GROUP BY key, detail "
+                 "ORDER BY key, detail",
+                 list.ptr, take_nodes, t);
+}
+
+static enum wo_status count_failures(struct tallies *t) {
+  struct wo_text sql = {0};
+  wo_text_add(&sql, "SELECT nodes, node");
+  for (size_t kind = 0; kind < KIND_COUNT; kind++) wo_text_add(&sql, ", sum(%s)", kinds[kind].condition);
+  wo_text_add(&sql, " FROM job WHERE is_failed = 1 AND @where GROUP BY nodes, node%c", '\0');
+  const enum wo_status status = sql.is_failed ? wo_err_nomem(t->maker->err) : wo__ask(t->maker, sql.ptr, NULL, take_failures, t);
+  wo_text_done(&sql);
+  return status;
+}
+
 enum wo_status wo__make_nodes(struct wo__fleet_maker *maker) {
   struct wo_fleet *const fleet = maker->fleet;
   struct tallies t = {.maker = maker};
   struct wo_fleet_node *const items = wo_arena_array(maker->arena, fleet->rows * KIND_COUNT, sizeof *items);
   if (items == NULL) return wo_err_nomem(maker->err);
   fleet->nodes = items;
-  struct wo_text sql = {0};
-  wo_text_add(&sql, "SELECT nodes, node, count(*), sum(is_failed = 1)");
-  for (size_t kind = 0; kind < KIND_COUNT; kind++) wo_text_add(&sql, ", sum(is_failed = 1 AND %s)", kinds[kind].condition);
-  wo_text_add(&sql, " FROM job WHERE @where GROUP BY nodes, node%c", '\0');
-  enum wo_status status = sql.is_failed ? wo_err_nomem(maker->err) : wo__ask(maker, sql.ptr, NULL, take_nodes, &t);
-  wo_text_done(&sql);
+  enum wo_status status = count_jobs(&t);
+  if (status == WO_OK) status = count_failures(&t);
   fleet->nodes_seen = (int64_t)t.nodes.count;
   if (status == WO_OK) test_nodes(&t, items);
   WO_VEC_DONE(&t.nodes);

@@ -166,15 +166,18 @@ static bool take_member(void *context, const struct wo_store_value *values, size
   "'' "                                                                                                                          \
   "END AS n, CASE WHEN coalesce(array_job, '') = '' THEN rtrim(path, replace(path, '/', '')) ELSE '' END AS f"
 
+/* Leaves out jobs of groups that are no sweep for sure, which are most. */
+#define MIXED "passes(array_job, user, name, path)"
+
 /* Groups in which all failed, or none did, are left to SQL, and so are those that cost least, so that the settings of most jobs
  * are not sorted. @key is the number of groups that are compared. */
 static const char sql[] =
     "WITH g AS (SELECT " GROUP
     ", coalesce(sum(CASE WHEN is_failed = 1 THEN gpu_s END), 0) AS lost, sum(is_failed = 1) AS failed, "
-    "min(path) AS first, count(*) OVER () AS groups FROM job WHERE @where GROUP BY a, u, n, f "
+    "min(path) AS first, count(*) OVER () AS groups FROM job WHERE " MIXED " AND @where GROUP BY a, u, n, f "
     "HAVING (a <> '' OR n <> '') AND failed > 0 AND failed < count(*) ORDER BY lost DESC, failed DESC, first LIMIT @key) "
     "SELECT a, u, name, f, path, coalesce(is_failed, 0), outcome, gpu_s, settings, gpu_model, gpus, partition, array_task, "
-    "(SELECT count(*) FROM g), (SELECT max(groups) FROM g) FROM (SELECT " GROUP ", job.* FROM job WHERE @where) "
+    "(SELECT count(*) FROM g), (SELECT max(groups) FROM g) FROM (SELECT " GROUP ", job.* FROM job WHERE " MIXED " AND @where) "
     "WHERE (a, u, n, f) IN (SELECT a, u, n, f FROM g) ORDER BY a, u, n, f, path";
 
 enum wo_status wo__make_sweeps(struct wo__fleet_maker *maker) {
@@ -183,7 +186,10 @@ enum wo_status wo__make_sweeps(struct wo__fleet_maker *maker) {
   const struct wo_view most = wo_arena_format(maker->arena, "%zu", WO_LIMIT_FLEET_SWEEPS);
   if (s.items == NULL || most.len == 0) return wo_err_nomem(maker->err);
   fleet->sweeps = s.items;
-  const enum wo_status status = wo__ask(maker, sql, most.ptr, take_member, &s);
+  if (!maker->groups.has_mixed) return WO_OK;
+  enum wo_status status = wo_store_set_test(maker->store, wo__groups_is_mixed, &maker->groups, maker->err);
+  if (status == WO_OK) status = wo__ask(maker, sql, most.ptr, take_member, &s);
+  wo_store_set_test(maker->store, NULL, NULL, NULL);
   if (status == WO_OK) end_sweep(&s);
   wo_arena_done(&s.scratch);
   return status == WO_OK && wo_arena_is_exhausted(maker->arena) ? wo_err_nomem(maker->err) : status;

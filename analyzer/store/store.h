@@ -169,6 +169,29 @@ typedef bool (*wo_store_answer_fn)(void *context, const struct wo_store_value *v
 enum wo_status wo_store_ask(struct wo_store *store, const char *sql, const struct wo_view *texts, size_t text_count,
                             wo_store_answer_fn fn, void *context, struct wo_err *err);
 
+/* ---- Tallies: sums over jobs that the caller makes while it reads them, and asks about afterwards ---- */
+
+/* Sums of some jobs. There may be several with the same list and key: their sums are to be added, and of their examples the first
+ * one counts. */
+struct wo_store_tally {
+  int list;
+  struct wo_view key, detail, example; /* an empty example is NULL */
+  int64_t jobs, failed, lost_s, lost_unknown;
+};
+
+/* Makes the table `tally` (list, key, detail, example, jobs, failed, lost, unknown) empty for tallies that follow, also while the
+ * jobs are being read / says that all were put. The table is beside the store, in memory or a temporary file, and ends with the
+ * call; also where the store is only read. */
+enum wo_status wo_store_begin_tallies(struct wo_store *store, struct wo_err *err);
+enum wo_status wo_store_put_tally(struct wo_store *store, const struct wo_store_tally *tally, struct wo_err *err);
+enum wo_status wo_store_end_tallies(struct wo_store *store, struct wo_err *err);
+
+/* Makes `passes(A, B, C, D)` a condition in questions: fn looks at four texts, which are empty for NULL. NULL: there is no such
+ * condition any more. The context must stay until then. */
+enum { WO_STORE_TEST_TEXTS = 4 };
+typedef bool (*wo_store_test_fn)(void *context, const struct wo_view texts[WO_STORE_TEST_TEXTS]);
+enum wo_status wo_store_set_test(struct wo_store *store, wo_store_test_fn fn, void *context, struct wo_err *err);
+
 /* ---- Merging ---- */
 
 /* Copies everything of the store at `path` into this one, in one transaction. A job that both have is kept as the later scan

@@ -43,6 +43,7 @@
   X(BEGIN_SCAN, "INSERT INTO scan (roots, shard, shard_count, rules, start_ns, origin)"                                          \
                 " VALUES (?1, ?2, ?3, ?4, ?5, (SELECT value FROM meta WHERE key = 'origin'))")                                   \
   X(NUMBER_SCAN, "UPDATE scan SET number = id WHERE id = ?1")                                                                    \
+  X(PUT_TALLY, "INSERT INTO temp.tally VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                                 \
   X(END_SCAN, "UPDATE scan SET end_ns = ?2, jobs = ?3, files = ?4, bytes = ?5 WHERE id = ?1")
 
 enum wo__store_statement {
@@ -61,6 +62,10 @@ struct wo_store {
   bool is_broken;      /* something in the transaction failed: it can only be undone */
   enum wo_status last_failure;
   int64_t scan; /* that was begun last; 0: none */
+  struct {
+    wo_store_test_fn fn;
+    void *context;
+  } test; /* of questions */
   sqlite3_stmt *statements[WO__STORE_STATEMENT_COUNT_];
 };
 
@@ -128,6 +133,9 @@ enum wo_status wo__store_end_own(struct wo_store *store, bool is_own, enum wo_st
 
 /* Makes the tables and views of a new store. In a transaction. */
 enum wo_status wo__store_make(struct wo_store *store, struct wo_err *err);
+
+/* Makes the indexes that the store does not have, which questions do without, only slower. In a transaction. */
+enum wo_status wo__store_make_indexes(struct wo_store *store, struct wo_err *err);
 
 /* Holds the columns of the table `job` against those of rows. With `may_add` (in a transaction) those that are missing are added.
  * WO_E_KIND: columns are missing, or some are not known. */

@@ -4,7 +4,8 @@
 #include "analyzer/store/store_internal.h"
 
 /* Nodes and files are kept in the order of jobs, so that jobs that are added change few pages; there is no index but that of
- * paths. Times, sizes and the like are integers; 64 bits of an inode, a device or a hash may look negative. */
+ * paths, and that of the failed jobs, on which most questions are. Times, sizes and the like are integers; 64 bits of an inode, a
+ * device or a hash may look negative. */
 static const char tables[] =
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
     "CREATE TABLE scan (id INTEGER PRIMARY KEY, roots TEXT NOT NULL, shard INTEGER NOT NULL, shard_count INTEGER NOT NULL,"
@@ -24,6 +25,9 @@ static const char later_tables[] =
     "CREATE TABLE IF NOT EXISTS bookmark (job INTEGER NOT NULL, at INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (job, at));"
     "CREATE TABLE IF NOT EXISTS archive (path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size_bytes INTEGER NOT NULL,"
     " mtime_ns INTEGER NOT NULL, list BLOB NOT NULL) WITHOUT ROWID;";
+
+/* Also for stores that were made without them. */
+static const char indexes[] = "CREATE INDEX IF NOT EXISTS job_failed ON job (is_failed, path) WHERE is_failed = 1;";
 
 /* Sums of jobs in the views that follow. */
 #define FAILED_JOBS                                                                                                              \
@@ -61,6 +65,10 @@ static enum wo_status run_number(struct wo_store *store, const char *pragma, int
 /* The name by which scans of this store are known wherever it is merged to, and the version that the views are of. */
 static const char naming[] = "INSERT INTO meta VALUES ('origin', lower(hex(randomblob(16)))), ('whyoom', '" WHYOOM_VERSION "')";
 static const char renaming[] = "UPDATE meta SET value = '" WHYOOM_VERSION "' WHERE key = 'whyoom'";
+
+enum wo_status wo__store_make_indexes(struct wo_store *store, struct wo_err *err) {
+  return wo__store_run(store, indexes, err);
+}
 
 enum wo_status wo__store_make(struct wo_store *store, struct wo_err *err) {
   enum wo_status status = wo__store_run(store, tables, err);

@@ -288,6 +288,13 @@
 #define WO_LIMIT_FLEET_KNOBS ((size_t)128)
 #define WO_LIMIT_FLEET_KNOB_VALUES ((size_t)256)
 
+/* Sums that are counted in memory while jobs are read, and bytes of their texts; no cap: others go through a table of SQLite. */
+#define WO_LIMIT_FLEET_TALLIES ((size_t)16384)
+#define WO_LIMIT_FLEET_TALLY_BYTES ((size_t)4 * 1024 * 1024)
+
+/* Bits by which groups of jobs that are no sweep are known; no cap: where two groups share one, more jobs are looked at. */
+#define WO_LIMIT_FLEET_GROUP_BITS ((size_t)1 << 23)
+
 /* Columns of time in the chart of failures: longer spans are drawn by weeks, then by four weeks. */
 #define WO_LIMIT_FLEET_DAYS ((size_t)92)
 
