@@ -45,7 +45,13 @@ static enum wo_status add(struct wo_folder *folder, const struct dirent *entry, 
   return WO_OK;
 }
 
-enum wo_status wo_folder_list(const char *path, struct wo_folder *folder, struct wo_err *err) {
+static bool is_wanted(const struct dirent *entry, bool (*wants)(struct wo_view name)) {
+  if (is_self(entry->d_name)) return false;
+  return !wants || entry->d_type != DT_REG || wants(wo_view_of(entry->d_name));
+}
+
+enum wo_status wo_folder_list(const char *path, bool (*wants)(struct wo_view name), struct wo_folder *folder,
+                              struct wo_err *err) {
   enum wo_status status = WO_OK;
   *folder = (struct wo_folder){0};
   wo_arena_init(&folder->arena, WO_LIMIT_FOLDER_BYTES);
@@ -56,7 +62,7 @@ enum wo_status wo_folder_list(const char *path, struct wo_folder *folder, struct
     const struct dirent *const entry = readdir(dir);
     if (!entry && errno != 0) status = wo_err_set(err, WO_E_IO, "cannot be listed to its end: %s", strerror(errno));
     if (!entry) break;
-    if (!is_self(entry->d_name)) status = add(folder, entry, err);
+    if (is_wanted(entry, wants)) status = add(folder, entry, err);
   }
   closedir(dir);
   if (folder->count > 1) qsort(folder->items, folder->count, sizeof *folder->items, compare_entries);

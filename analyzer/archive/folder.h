@@ -21,10 +21,11 @@ struct wo_folder {
   size_t count, capacity;
 };
 
-/* Lists a folder; its own two names for itself and its parent are left out. WO_E_IO with the system's reason: what was listed
- * until then stays. WO_E_LIMIT: more names than WO_LIMIT_FOLDER_FILES; the first ones that the system gave stay. WO_E_NOMEM. In
- * each case *folder must be released. */
-enum wo_status wo_folder_list(const char *path, struct wo_folder *folder, struct wo_err *err);
+/* Lists a folder, or, with `wants`, those of its files alone whose names it accepts, and all that is no file by the listing. Its
+ * own two names for itself and its parent are left out. WO_E_IO with the system's reason: what was listed until then stays.
+ * WO_E_LIMIT: more names than WO_LIMIT_FOLDER_FILES; the first ones that the system gave stay. WO_E_NOMEM. In each case *folder
+ * must be released. */
+enum wo_status wo_folder_list(const char *path, bool (*wants)(struct wo_view name), struct wo_folder *folder, struct wo_err *err);
 
 void wo_folder_done(struct wo_folder *folder);
 

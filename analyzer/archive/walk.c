@@ -9,6 +9,7 @@
 #include "analyzer/archive/folder.h"
 #include "analyzer/archive/select.h"
 #include "analyzer/archive/walk_internal.h"
+#include "analyzer/files/grouping.h"
 #include "analyzer/files/names.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
@@ -135,6 +136,11 @@ static size_t count_folders(const struct wo_folder *folder) {
   return count;
 }
 
+/* Whether the walk that looks for accounting has anything to do with a file of that name. */
+static bool has_accounting(struct wo_view name) {
+  return wo_group_is_accounting(name) || wo_name_is_archive(name);
+}
+
 /* Walks the folder at the path. `share` of the whole walk is its part: as much for its own files as for each of its folders. */
 static void walk_folder(struct wo__walk *walk, const struct level *above, double share) {
   struct level level;
@@ -144,7 +150,8 @@ static void walk_folder(struct wo__walk *walk, const struct level *above, double
   if (wo__walk_is_cancelled(walk) || !can_enter(walk, above, &level)) return;
   if (walk->hooks->on_folder && !walk->hooks->on_folder(walk->hooks->context, folder_path(walk), above == NULL)) return;
   errno = 0;
-  if (wo_folder_list(folder_path(walk), &folder, &err) != WO_OK && !(walk->options->is_live && errno == ENOENT))
+  if (wo_folder_list(folder_path(walk), walk->hooks->on_accounting ? has_accounting : NULL, &folder, &err) != WO_OK &&
+      !(walk->options->is_live && errno == ENOENT))
     wo__walk_report(walk, &err);
   walk->counts.folders++;
   wo__walk_add_slash(walk);

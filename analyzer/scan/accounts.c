@@ -266,6 +266,10 @@ void wo_accounts_sort(struct wo_accounts *accounts) {
     qsort(accounts->places.items, accounts->places.count, sizeof *accounts->places.items, compare_places);
 }
 
+bool wo_accounts_is_empty(const struct wo_accounts *accounts) {
+  return accounts->places.count == 0;
+}
+
 static int find_open(struct wo_accounts *accounts, uint32_t file) {
   if (accounts->files.items[file].fd >= 0) return accounts->files.items[file].fd;
   for (size_t i = 0; i < OPEN_MAX; i++) {

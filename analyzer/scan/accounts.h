@@ -24,6 +24,8 @@ enum wo_status wo_accounts_add(struct wo_accounts *accounts, const char *path, s
 /* The same for a part of a file, which is known by `path` and stays open as long as the accounts. */
 enum wo_status wo_accounts_add_part(struct wo_accounts *accounts, const char *path, const struct wo_file_part *part,
                                     struct wo_err *err);
+/* Whether nothing is known of any job. */
+bool wo_accounts_is_empty(const struct wo_accounts *accounts);
 
 /* To be called once, after all files. */
 void wo_accounts_sort(struct wo_accounts *accounts);

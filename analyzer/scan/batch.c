@@ -37,18 +37,25 @@ bool wo_batch_is_full(const struct wo_batch *batch) {
   return batch->job_count == WO_LIMIT_BATCH_JOBS || batch->size_bytes >= WO_LIMIT_BATCH_BYTES;
 }
 
-static void add_file(struct wo_batch *batch, struct wo_batch_job *job, size_t at, const struct wo_walk_file *file) {
-  const struct wo_view path = wo_arena_copy(&batch->arena, wo_view_of(file->path));
-  job->paths[at] = path.ptr;
-  job->files[at] = (struct wo_store_file){
-      .path = path, .device = file->device, .inode = file->inode, .size_bytes = file->size_bytes, .mtime_ns = file->mtime_ns};
-  batch->size_bytes += file->size_bytes;
+struct wo_store_file wo_batch_file(const struct wo_walk_file *file) {
+  return (struct wo_store_file){.path = wo_view_of(file->path),
+                                .device = file->device,
+                                .inode = file->inode,
+                                .size_bytes = file->size_bytes,
+                                .mtime_ns = file->mtime_ns};
 }
 
-static void add_account(struct wo_batch_job *job, size_t at, const struct wo_account_text *text) {
-  job->files[at] = (struct wo_store_file){.path = wo_view_of(text->path),
-                                          .inode = wo_view_hash(WO_HASH_START, text->text) >> 1,
-                                          .size_bytes = (int64_t)text->text.len};
+struct wo_store_file wo_batch_account_file(const struct wo_account_text *text) {
+  return (struct wo_store_file){.path = wo_view_of(text->path),
+                                .inode = wo_view_hash(WO_HASH_START, text->text) >> 1,
+                                .size_bytes = (int64_t)text->text.len};
+}
+
+static void add_file(struct wo_batch *batch, struct wo_batch_job *job, size_t at, const struct wo_walk_file *file) {
+  job->files[at] = wo_batch_file(file);
+  job->files[at].path = wo_arena_copy(&batch->arena, job->files[at].path);
+  job->paths[at] = job->files[at].path.ptr;
+  batch->size_bytes += file->size_bytes;
 }
 
 static const struct wo_tar_member *const *keep_members(struct wo_batch *batch, const struct wo_walk_job *found) {
@@ -79,7 +86,7 @@ enum wo_status wo_batch_add(struct wo_batch *batch, const struct wo_walk_job *fo
   if (found->tar) job->members = keep_members(batch, found);
   for (size_t i = 0; i < count; i++) {
     job->accounts[i] = texts[i];
-    add_account(job, found->file_count + i, &texts[i]);
+    job->files[found->file_count + i] = wo_batch_account_file(&texts[i]);
   }
   if (wo_arena_is_exhausted(&batch->arena)) return WO_E_NOMEM;
   batch->job_count++;

@@ -57,6 +57,10 @@ struct wo_batch {
 struct wo_batch *wo_batch_new(void);
 struct wo_batch *wo_batch_free(struct wo_batch *batch);
 
+/* A file, and what a file of accounting says of a job, as files of the job for the store. Their paths stay where they are. */
+struct wo_store_file wo_batch_file(const struct wo_walk_file *file);
+struct wo_store_file wo_batch_account_file(const struct wo_account_text *text);
+
 /* Adds a job with what `accounts` has of it. Each such text is a file of the job for the store, known by a hash of it, so that a
  * job is diagnosed again when its own accounting changes, and not when that of others does. WO_E_NOMEM. */
 enum wo_status wo_batch_add(struct wo_batch *batch, const struct wo_walk_job *job, struct wo_view owner,

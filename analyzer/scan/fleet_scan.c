@@ -8,6 +8,7 @@
 
 #include "analyzer/scan/archives.h"
 #include "analyzer/scan/batch.h"
+#include "analyzer/scan/seen.h"
 #include "parsers/base/command/message.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/units.h"
@@ -36,6 +37,7 @@ struct scan {
   const struct wo_scan_live *live;
   struct wo_archives *archives;
   struct wo_scan_archive *archive; /* that is being handed out; NULL: none */
+  struct wo_seen seen;
   struct wo_text *errors;
   uint64_t messages;
   struct wo_scan_account account;
@@ -235,42 +237,67 @@ static struct wo_view owner_of(const struct scan *scan, const struct wo_walk_fil
   return scan->hooks->owner ? scan->hooks->owner(scan->hooks->context, file->owner) : (struct wo_view){0};
 }
 
-/* Keeps the last job of the batch, or takes it out again: the store has it, it must wait for its archive, or it is left
- * for later. */
+/* Whether a job that was found is to be read now, as far as it is for others to say. */
+static bool is_asked_for(struct scan *scan, const struct wo_walk_job *found, bool is_same) {
+  if (!scan->live || scan->status != WO_OK) return true;
+  return scan->live->on_found(scan->live->context, found, is_same);
+}
+
+static void add_same(struct scan *scan, unsigned char *mark) {
+  if (mark) *mark = 1;
+  scan->account.progress.jobs_found++;
+  scan->account.progress.jobs_same++;
+  if (scan->account.progress.jobs_same % COMMIT_JOBS == 0) show_progress(scan);
+}
+
+/* Keeps the last job of the batch, or takes it out again: the store has it, it must wait for its archive, or it is left for
+ * later. */
 static void settle_job(struct scan *scan, const struct wo_walk_job *found, unsigned char *mark) {
-  struct wo_scan_progress *const progress = &scan->account.progress;
   const bool is_same = is_known(scan);
   const bool must_wait = !is_same && lacks_bytes(scan);
-  const bool is_left = scan->live && scan->status == WO_OK && !scan->live->on_found(scan->live->context, found, is_same);
-  if (must_wait)
-    scan->archive->needs_bytes = true;
-  else
-    progress->jobs_found++;
-  if (mark && !must_wait) *mark = 1;
-  if (is_same || must_wait || is_left) {
-    scan->batch->job_count--;
-  } else if (scan->archive) {
-    scan->batch->jobs[scan->batch->job_count - 1].archive = scan->archive;
-    scan->archive->users++;
+  const bool is_left = !is_asked_for(scan, found, is_same);
+  if (is_same || must_wait || is_left) scan->batch->job_count--;
+  if (is_same) {
+    add_same(scan, mark);
+    return;
   }
-  if (!is_same) return;
-  progress->jobs_same++;
-  if (progress->jobs_same % COMMIT_JOBS == 0) show_progress(scan);
+  if (must_wait) {
+    scan->archive->needs_bytes = true;
+    return;
+  }
+  scan->account.progress.jobs_found++;
+  if (mark) *mark = 1;
+  if (!scan->archive || is_left) return;
+  scan->batch->jobs[scan->batch->job_count - 1].archive = scan->archive;
+  scan->archive->users++;
+}
+
+/* Puts a job that was found into the batch, unless a comparison shows that it is the same. */
+static void add_job(struct scan *scan, const struct wo_walk_job *found, unsigned char *mark) {
+  if (!scan->batch) scan->batch = wo_batch_new();
+  if (!scan->batch || wo_batch_add(scan->batch, found, owner_of(scan, &found->files[0]), scan->accounts) != WO_OK) {
+    scan->status = wo_err_nomem(scan->err);
+    return;
+  }
+  settle_job(scan, found, mark);
+  if (wo_batch_is_full(scan->batch)) send_batch(scan);
 }
 
 /* A job that is found goes into the batch, unless the store has it. */
 static bool on_job(void *context, const struct wo_walk_job *found, const struct wo_walk_counts *counts) {
   struct scan *const scan = context;
   unsigned char *const mark = mark_of(scan, found);
+  bool is_seen = false;
   if (mark && *mark) return true;
-  if (!scan->batch) scan->batch = wo_batch_new();
-  if (!scan->batch || wo_batch_add(scan->batch, found, owner_of(scan, &found->files[0]), scan->accounts) != WO_OK) {
-    scan->status = wo_err_nomem(scan->err);
-    return false;
-  }
   scan->account.progress.share = counts->share;
-  settle_job(scan, found, mark);
-  if (wo_batch_is_full(scan->batch)) send_batch(scan);
+  if (scan->status == WO_OK)
+    scan->status = wo_seen_ask(&scan->seen, scan->store, scan->accounts, found, scan->settings->rules, &is_seen, scan->err);
+  if (is_seen) {
+    is_asked_for(scan, found, true);
+    add_same(scan, mark);
+  } else if (scan->status == WO_OK) {
+    add_job(scan, found, mark);
+  }
   while (scan->status == WO_OK && load(scan) >= scan->most_batches && take_batch(scan)) continue;
   return scan->status == WO_OK && !is_cancelled(scan);
 }
@@ -492,6 +519,7 @@ enum wo_status wo_fleet_scan(const struct wo_pack *pack, struct wo_store *store,
   if (scan.status == WO_OK) walk_and_diagnose(&scan);
   wo_pool_free(scan.pool);
   wo_archives_free(scan.archives);
+  wo_seen_done(&scan.seen);
   if (!scan.live) wo_accounts_free(scan.accounts);
   end(&scan);
   free(scan.diagnoser.watches);

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include "analyzer/store/store.h"
+#include "parsers/base/text.h"
 
 /* Written into the file: who made it ("whyo"), and the version of its tables. */
 #define WO__STORE_APPLICATION 0x7768796f
@@ -24,6 +25,8 @@
   X(PUT_FILE, "INSERT INTO file (job, at, path, device, inode, size_bytes, mtime_ns, head_hash, is_unread)"                      \
               " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                                                    \
   X(PUT_NODE, "INSERT OR IGNORE INTO job_node (job, node) VALUES (?1, ?2)")                                                      \
+  X(PUT_KNOWN, "INSERT OR REPLACE INTO known (job, digest) VALUES (?1, ?2)")                                                     \
+  X(KNOWN, "SELECT j.path, k.digest FROM job j CROSS JOIN known k ON k.job = j.id WHERE j.path >= ?1 ORDER BY j.path")           \
   X(PUT_EVIDENCE, "INSERT INTO evidence (job, data) VALUES (?1, ?2)")                                                            \
   X(PUT_BOOKMARK, "INSERT OR REPLACE INTO bookmark (job, at, data) VALUES (?1, ?2, ?3)")                                         \
   X(BOOKMARKS, "SELECT j.id, j.rules, f.path, f.inode, f.size_bytes, f.mtime_ns, f.head_hash, b.data"                            \
@@ -32,6 +35,7 @@
   X(DROP_BOOKMARKS, "DELETE FROM bookmark WHERE job = ?1")                                                                       \
   X(DROP_FILES, "DELETE FROM file WHERE job = ?1")                                                                               \
   X(DROP_NODES, "DELETE FROM job_node WHERE job = ?1")                                                                           \
+  X(DROP_KNOWN, "DELETE FROM known WHERE job = ?1")                                                                              \
   X(DROP_EVIDENCE, "DELETE FROM evidence WHERE job = ?1")                                                                        \
   X(PUT_PROBLEM, "INSERT OR REPLACE INTO problem (path, message, scan) VALUES (?1, ?2, ?3)")                                     \
   X(DROP_OLD_PROBLEMS, "DELETE FROM problem WHERE scan IN (SELECT id FROM scan WHERE roots = ?1 AND id <> ?2)")                  \
@@ -53,6 +57,14 @@ enum wo__store_statement {
       WO__STORE_STATEMENT_COUNT_
 };
 
+/* Digests of the jobs of one folder (store_known.c): a set. */
+struct wo__store_known {
+  int64_t *digests; /* by their own lowest bits; 0: free */
+  size_t count, room;
+  struct wo_text folder;
+  bool is_read; /* `folder` was */
+};
+
 struct wo_store {
   sqlite3 *db;
   char *path; /* NULL of a private store */
@@ -65,7 +77,9 @@ struct wo_store {
   struct {
     wo_store_test_fn fn;
     void *context;
-  } test; /* of questions */
+  } test;         /* of questions */
+  bool has_known; /* it has the table of digests */
+  struct wo__store_known known;
   sqlite3_stmt *statements[WO__STORE_STATEMENT_COUNT_];
 };
 
@@ -129,13 +143,21 @@ enum wo_status wo__store_put_bookmark(struct wo_store *store, int64_t job, size_
  * `status` is a failure; otherwise it is the caller's, and nothing is done. Returns status, or the failure of the commit. */
 enum wo_status wo__store_end_own(struct wo_store *store, bool is_own, enum wo_status status, struct wo_err *err);
 
+/* ---- store_known.c ---- */
+
+/* Keeps a digest of a job, by its path, files and rules. Nothing for one that has a file that could not be read. */
+enum wo_status wo__store_put_known(struct wo_store *store, int64_t id, struct wo_view path, const struct wo_store_file *files,
+                                   size_t count, struct wo_view rules, struct wo_err *err);
+
+void wo__store_known_done(struct wo__store_known *known);
+
 /* ---- store_schema.c ---- */
 
 /* Makes the tables and views of a new store. In a transaction. */
 enum wo_status wo__store_make(struct wo_store *store, struct wo_err *err);
 
-/* Makes the indexes that the store does not have, which questions do without, only slower. In a transaction. */
-enum wo_status wo__store_make_indexes(struct wo_store *store, struct wo_err *err);
+/* Makes what makes questions faster and is not there, since an older version made the store. In a transaction. */
+enum wo_status wo__store_make_aids(struct wo_store *store, struct wo_err *err);
 
 /* Holds the columns of the table `job` against those of rows. With `may_add` (in a transaction) those that are missing are added.
  * WO_E_KIND: columns are missing, or some are not known. */

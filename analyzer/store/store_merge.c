@@ -33,6 +33,7 @@ static const char choose_jobs[] =
 
 static const char drop_old[] = "DELETE FROM main.file WHERE job IN (SELECT old FROM temp.chosen);"
                                "DELETE FROM main.job_node WHERE job IN (SELECT old FROM temp.chosen);"
+                               "DELETE FROM main.known WHERE job IN (SELECT old FROM temp.chosen);"
                                "DELETE FROM main.evidence WHERE job IN (SELECT old FROM temp.chosen);"
                                "DELETE FROM main.bookmark WHERE job IN (SELECT old FROM temp.chosen);";
 

@@ -147,7 +147,7 @@ static enum wo_status make_or_update(struct wo_store *store, struct wo_err *err)
     status = is_empty(&it) ? wo__store_make(store, err) : check_identity(store, &it, err);
     if (status == WO_OK) status = wo__store_check_columns(store, true, err);
     if (status == WO_OK) status = wo__store_add_tables(store, err);
-    if (status == WO_OK) status = wo__store_make_indexes(store, err);
+    if (status == WO_OK) status = wo__store_make_aids(store, err);
     if (status == WO_OK) status = wo__store_update_views(store, err);
   }
   if (status == WO_OK) return wo__store_run(store, "COMMIT", err);
@@ -226,6 +226,7 @@ struct wo_store *wo_store_close(struct wo_store *store) {
   if (!store) return NULL;
   wo_store_rollback(store);
   disconnect(store);
+  wo__store_known_done(&store->known);
   free(store->path);
   free(store);
   return NULL;

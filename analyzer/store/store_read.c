@@ -56,8 +56,8 @@ static int compare_rows(sqlite3_stmt *rows, const struct wo_store_file *files, s
   return code;
 }
 
-enum wo_status wo_store_compare(struct wo_store *store, struct wo_view path, const struct wo_store_file *files, size_t count,
-                                struct wo_view rules, enum wo_store_fresh *ret_fresh, struct wo_err *err) {
+static enum wo_status compare_job(struct wo_store *store, struct wo_view path, const struct wo_store_file *files, size_t count,
+                                  struct wo_view rules, enum wo_store_fresh *ret_fresh, struct wo_err *err) {
   sqlite3_stmt *const rows = wo__store_statement(store, WO__STORE_COMPARE, err);
   if (!rows) return store->last_failure;
   wo__store_bind_text(rows, 1, path);
@@ -67,6 +67,22 @@ enum wo_status wo_store_compare(struct wo_store *store, struct wo_view path, con
   if (code != SQLITE_DONE) return wo__store_fail(store, code, err);
   *ret_fresh = fresh;
   return WO_OK;
+}
+
+/* A job that is as it was, and whose digest is not there, gets one. */
+static enum wo_status note_known(struct wo_store *store, struct wo_view path, const struct wo_store_file *files, size_t count,
+                                 struct wo_view rules, struct wo_err *err) {
+  int64_t id = WO_ROW_UNKNOWN;
+  const enum wo_status status = store->has_known ? wo_store_find(store, path, &id, err) : WO_OK;
+  if (status != WO_OK || id == WO_ROW_UNKNOWN) return status;
+  return wo__store_put_known(store, id, path, files, count, rules, err);
+}
+
+enum wo_status wo_store_compare(struct wo_store *store, struct wo_view path, const struct wo_store_file *files, size_t count,
+                                struct wo_view rules, enum wo_store_fresh *ret_fresh, struct wo_err *err) {
+  enum wo_status status = compare_job(store, path, files, count, rules, ret_fresh, err);
+  if (status == WO_OK && *ret_fresh == WO_STORE_SAME) status = note_known(store, path, files, count, rules, err);
+  return status;
 }
 
 /* ---- Rows ---- */
@@ -190,16 +206,22 @@ enum wo_status wo_store_files(struct wo_store *store, int64_t id, struct wo_aren
 
 /* ---- Questions of the caller ---- */
 
+/* A column's value is looked up once, not for each question about it: reports read millions of them. */
 static struct wo_store_value read_value(sqlite3_stmt *row, int at) {
-  switch (sqlite3_column_type(row, at)) {
+  sqlite3_value *const value = sqlite3_column_value(row, at);
+  switch (sqlite3_value_type(value)) {
   case SQLITE_NULL:
     return (struct wo_store_value){.type = WO_STORE_NULL};
   case SQLITE_INTEGER:
-    return (struct wo_store_value){.type = WO_STORE_NUMBER, .number = sqlite3_column_int64(row, at)};
+    return (struct wo_store_value){.type = WO_STORE_NUMBER, .number = sqlite3_value_int64(value)};
   case SQLITE_FLOAT:
-    return (struct wo_store_value){.type = WO_STORE_REAL, .real = sqlite3_column_double(row, at)};
-  default:
-    return (struct wo_store_value){.type = WO_STORE_TEXT, .text = wo__store_text(row, at)};
+    return (struct wo_store_value){.type = WO_STORE_REAL, .real = sqlite3_value_double(value)};
+  default: {
+    const char *const text = (const char *)sqlite3_value_text(value);
+    const int len = sqlite3_value_bytes(value);
+    return (struct wo_store_value){.type = WO_STORE_TEXT,
+                                   .text = text && len > 0 ? (struct wo_view){text, (size_t)len} : (struct wo_view){0}};
+  }
   }
 }
 

@@ -27,7 +27,8 @@ static const char later_tables[] =
     " mtime_ns INTEGER NOT NULL, list BLOB NOT NULL) WITHOUT ROWID;";
 
 /* Also for stores that were made without them. */
-static const char indexes[] = "CREATE INDEX IF NOT EXISTS job_failed ON job (is_failed, path) WHERE is_failed = 1;";
+static const char aids[] = "CREATE INDEX IF NOT EXISTS job_failed ON job (is_failed, path) WHERE is_failed = 1;"
+                           "CREATE TABLE IF NOT EXISTS known (job INTEGER PRIMARY KEY, digest INTEGER NOT NULL);";
 
 /* Sums of jobs in the views that follow. */
 #define FAILED_JOBS                                                                                                              \
@@ -64,10 +65,13 @@ static enum wo_status run_number(struct wo_store *store, const char *pragma, int
 
 /* The name by which scans of this store are known wherever it is merged to, and the version that the views are of. */
 static const char naming[] = "INSERT INTO meta VALUES ('origin', lower(hex(randomblob(16)))), ('whyoom', '" WHYOOM_VERSION "')";
-static const char renaming[] = "UPDATE meta SET value = '" WHYOOM_VERSION "' WHERE key = 'whyoom'";
+/* Another version may have put jobs and left their digests. */
+static const char renaming[] = "DELETE FROM known; UPDATE meta SET value = '" WHYOOM_VERSION "' WHERE key = 'whyoom'";
 
-enum wo_status wo__store_make_indexes(struct wo_store *store, struct wo_err *err) {
-  return wo__store_run(store, indexes, err);
+enum wo_status wo__store_make_aids(struct wo_store *store, struct wo_err *err) {
+  const enum wo_status status = wo__store_run(store, aids, err);
+  store->has_known = status == WO_OK;
+  return status;
 }
 
 enum wo_status wo__store_make(struct wo_store *store, struct wo_err *err) {

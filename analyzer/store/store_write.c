@@ -34,16 +34,18 @@ enum wo_status wo__store_end_own(struct wo_store *store, bool is_own, enum wo_st
 
 /* ---- Jobs ---- */
 
+static enum wo_status drop_part(struct wo_store *store, enum wo__store_statement part, int64_t id, struct wo_err *err) {
+  sqlite3_stmt *const drop = wo__store_statement(store, part, err);
+  if (drop) wo__store_bind_number(drop, 1, id);
+  return wo__store_step(store, drop, err);
+}
+
 /* Drops what belongs to a job beside its row. */
 static enum wo_status drop_parts(struct wo_store *store, int64_t id, struct wo_err *err) {
-  static const enum wo__store_statement parts[] = {WO__STORE_DROP_FILES, WO__STORE_DROP_NODES, WO__STORE_DROP_EVIDENCE,
-                                                   WO__STORE_DROP_BOOKMARKS};
+  static const enum wo__store_statement parts[] = {WO__STORE_DROP_FILES, WO__STORE_DROP_NODES, WO__STORE_DROP_KNOWN,
+                                                   WO__STORE_DROP_EVIDENCE, WO__STORE_DROP_BOOKMARKS};
   enum wo_status status = WO_OK;
-  for (size_t i = 0; i < sizeof parts / sizeof parts[0] && status == WO_OK; i++) {
-    sqlite3_stmt *const drop = wo__store_statement(store, parts[i], err);
-    if (drop) wo__store_bind_number(drop, 1, id);
-    status = wo__store_step(store, drop, err);
-  }
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0] && status == WO_OK; i++) status = drop_part(store, parts[i], id, err);
   return status;
 }
 
@@ -128,6 +130,7 @@ static enum wo_status put_job(struct wo_store *store, const struct wo_store_job 
   if (id == WO_ROW_UNKNOWN) id = sqlite3_last_insert_rowid(store->db);
   for (size_t i = 0; i < job->file_count && status == WO_OK; i++) status = put_file(store, id, i, &job->files[i], err);
   if (status == WO_OK) status = put_nodes(store, id, job->row.nodes, err);
+  if (status == WO_OK) status = wo__store_put_known(store, id, job->row.path, job->files, job->file_count, job->rules, err);
   return status == WO_OK ? put_evidence(store, id, job->evidence, err) : status;
 }
 
@@ -137,15 +140,15 @@ enum wo_status wo_store_put(struct wo_store *store, const struct wo_store_job *j
   return status == WO_OK ? wo__store_end_own(store, is_own, put_job(store, job, err), err) : status;
 }
 
-/* Its nodes follow from the row; files and evidence stay. */
+/* Its nodes follow from the row; files and evidence stay. Its digest is that of other rules: the next comparison makes it anew.
+ */
 static enum wo_status put_row_again(struct wo_store *store, const struct wo_row *row, struct wo_view rules, struct wo_err *err) {
   int64_t id = WO_ROW_UNKNOWN;
   enum wo_status status = wo_store_find(store, row->path, &id, err);
   if (status != WO_OK) return status;
   if (id == WO_ROW_UNKNOWN) return wo__store_refuse(store, WO_E_UNKNOWN, err, "has no such job");
-  sqlite3_stmt *const drop = wo__store_statement(store, WO__STORE_DROP_NODES, err);
-  if (drop) wo__store_bind_number(drop, 1, id);
-  status = wo__store_step(store, drop, err);
+  status = drop_part(store, WO__STORE_DROP_NODES, id, err);
+  if (status == WO_OK) status = drop_part(store, WO__STORE_DROP_KNOWN, id, err);
   if (status == WO_OK) status = put_row(store, row, rules, id, err);
   return status == WO_OK ? put_nodes(store, id, row->nodes, err) : status;
 }
@@ -178,6 +181,7 @@ enum wo_status wo_store_drop_problem(struct wo_store *store, struct wo_view path
 static enum wo_status forget(struct wo_store *store, int64_t before_ns, int64_t *ret_count, struct wo_err *err) {
   static const char *const parts[] = {"DELETE FROM file WHERE job IN (SELECT id FROM job WHERE end_ns < ?1)",
                                       "DELETE FROM job_node WHERE job IN (SELECT id FROM job WHERE end_ns < ?1)",
+                                      "DELETE FROM known WHERE job IN (SELECT id FROM job WHERE end_ns < ?1)",
                                       "DELETE FROM evidence WHERE job IN (SELECT id FROM job WHERE end_ns < ?1)",
                                       "DELETE FROM bookmark WHERE job IN (SELECT id FROM job WHERE end_ns < ?1)",
                                       "DELETE FROM archive WHERE mtime_ns < ?1",

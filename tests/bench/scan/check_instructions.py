@@ -3,8 +3,9 @@
 
 usage: check_instructions.py WHYOOM JOBS KEPT.json [--update]
 
-Counts the instructions of `whyoom LOG` for a byte of small logs (make_logs.py), and those of a job of 4 KB after the first
-(bench_jobs), under valgrind's callgrind, and compares them with the kept figures. More than a tenth above one is a failure.
+Counts the instructions of `whyoom LOG` for a byte of small logs (make_logs.py), those of a job of 4 KB after the first
+(bench_jobs), and those of a job that the store of a scan knows (the report included), under valgrind's callgrind, and compares
+them with the kept figures. More than a tenth above one is a failure.
 Skipped (exit status 77) where valgrind is not installed, or for a build other than the one that the figures are of.
 
 The figures are those of a build of type RelWithDebInfo; with --update they are written anew, which belongs into a commit that
@@ -22,6 +23,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 LOG_BYTES = 6_000_000
 JOB_FILES = 25
+KNOWN_FILES = (250, 1000)
 WORSE = 1.10
 
 
@@ -40,6 +42,15 @@ def make(kind, size, path):
     return path
 
 
+def count_unchanged(whyoom, files, folder):
+    """Instructions of a scan that finds all jobs as its store knows them."""
+    logs, store = os.path.join(folder, "known-%d" % files), os.path.join(folder, "known-%d.db" % files)
+    make("files", files, logs)
+    command = [whyoom, "scan", "--threads", "1", "--no-progress", "--store", store, logs]
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    return count(command, folder)
+
+
 def measure(whyoom, jobs, folder):
     figures = {}
     for kind in ("varied", "quiet", "idle"):
@@ -53,6 +64,9 @@ def measure(whyoom, jobs, folder):
     paths = sorted(os.path.join(folder, "files", "000", name) for name in os.listdir(os.path.join(folder, "files", "000")))
     spent = count([jobs, "12"] + paths, folder) - count([jobs, "2"] + paths, folder)
     figures["per_small_job"] = round(spent / 10 / len(paths))
+    few, many = KNOWN_FILES
+    spent = count_unchanged(whyoom, many, folder) - count_unchanged(whyoom, few, folder)
+    figures["per_unchanged_job"] = round(spent / (many - few))
     return figures
 
 
