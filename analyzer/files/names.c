@@ -15,8 +15,9 @@
 
 /* A path that ends in a slash has an empty last part; no input has such a name. */
 struct wo_view wo_name_base(struct wo_view path) {
-  const size_t slash = wo_view_find_last(path, WO_VIEW("/"), path.len);
-  return slash == WO_NOT_FOUND ? path : wo_view_skip(path, slash + 1);
+  size_t start = path.len;
+  while (start > 0 && path.ptr[start - 1] != '/') start--;
+  return wo_view_skip(path, start);
 }
 
 static bool is_separator(char c) {
@@ -150,7 +151,7 @@ static bool is_same_pattern(struct wo_view a, struct wo_view b, size_t exact) {
  * no number ("train.log", "train.log.1" are rotated logs). */
 static int32_t rank_by_siblings(struct wo_view path, const char *const *all, size_t count) {
   struct wo_name_number own;
-  if (!wo_name_number(path, &own)) return WO_RANK_UNKNOWN;
+  if (count == 0 || !wo_name_number(path, &own)) return WO_RANK_UNKNOWN;
   const size_t folder_len = path.len - wo_name_base(path).len;
   unsigned char is_seen[WO_LIMIT_INPUT_FILES] = {0};
   uint64_t highest = 0;

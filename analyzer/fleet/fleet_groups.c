@@ -22,9 +22,10 @@ void wo__groups_done(struct wo__groups *groups) {
 static bool bit_of(const struct wo_view job[WO_STORE_TEST_TEXTS], size_t *ret_bit) {
   const struct wo_view name = job[ARRAY_JOB].len > 0 ? job[ARRAY_JOB] : job[NAME];
   if (name.len == 0) return false;
-  const size_t slash = job[ARRAY_JOB].len > 0 ? WO_NOT_FOUND : wo_view_find_last(job[PATH], WO_VIEW("/"), job[PATH].len);
+  size_t folder_len = job[ARRAY_JOB].len > 0 ? 0 : job[PATH].len;
+  while (folder_len > 0 && job[PATH].ptr[folder_len - 1] != '/') folder_len--;
   uint64_t hash = wo_view_hash(wo_view_hash(WO_HASH_START, name), job[USER]);
-  if (slash != WO_NOT_FOUND) hash = wo_view_hash(hash, wo_view_sub(job[PATH], 0, slash));
+  hash = wo_view_hash(hash, wo_view_sub(job[PATH], 0, folder_len));
   *ret_bit = (size_t)(hash ^ (hash >> 32)) % WO_LIMIT_FLEET_GROUP_BITS;
   return true;
 }

@@ -139,8 +139,9 @@ static enum wo_status go_to(struct wo_store *store, struct wo_view folder, struc
 
 enum wo_status wo_store_knows(struct wo_store *store, struct wo_view path, const struct wo_store_file *files, size_t count,
                               struct wo_view rules, bool *ret_is_known, struct wo_err *err) {
-  const size_t slash = wo_view_find_last(path, WO_VIEW("/"), path.len);
-  const struct wo_view folder = wo_view_sub(path, 0, slash == WO_NOT_FOUND ? 0 : slash + 1);
+  size_t folder_len = path.len;
+  while (folder_len > 0 && path.ptr[folder_len - 1] != '/') folder_len--;
+  const struct wo_view folder = wo_view_sub(path, 0, folder_len);
   *ret_is_known = false;
   const enum wo_status status = store->has_known ? go_to(store, folder, err) : WO_OK;
   if (status == WO_OK) *ret_is_known = has_digest(&store->known, digest_of(path, files, count, rules));

@@ -118,7 +118,9 @@ bool wo_view_ends(struct wo_view view, const char *suffix) {
   return view.len >= want.len && wo_view_equal(wo_view_skip(view, view.len - want.len), want);
 }
 
+/* Most words differ in their first byte already. */
 bool wo_view_is_nocase(struct wo_view view, const char *text) {
+  if (view.len > 0 && wo_lower(view.ptr[0]) != wo_lower(text[0])) return false;
   const struct wo_view want = wo_view_of(text);
   return view.len == want.len && bytes_equal_nocase(view.ptr, want.ptr, want.len);
 }
