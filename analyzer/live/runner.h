@@ -2,7 +2,8 @@
  * input and some variables. Its standard output goes where standard error goes, since the output of a scan is its rows.
  *
  * Nothing of the text or the variables becomes part of the command. A command is a process group of its own; one that takes too
- * long is asked to end, then killed. Limits are in limits.h. Not for two threads at once; threads that read may run beside it. */
+ * long is asked to end, then killed. SIGPIPE must be ignored. Limits are in limits.h. Not for two threads at once; threads that
+ * read may run beside it. */
 #ifndef WO_RUNNER_H
 #define WO_RUNNER_H
 
