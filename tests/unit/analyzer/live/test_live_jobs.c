@@ -49,7 +49,7 @@ static void on_due(void *context, uint32_t folder, int64_t due_ns) {
 
 /* A look after so long. Whether the job is to be read. */
 static bool look(struct bench *bench, int64_t after_s) {
-  const struct wo_walk_job job = {&bench->file, 1, 1, {0}};
+  const struct wo_walk_job job = {.files = &bench->file, .file_count = 1, .log_count = 1};
   bench->now_ns += after_s * S;
   bench->due_ns = INT64_MAX;
   wo_live_jobs_begin_look(&bench->jobs);
@@ -154,7 +154,7 @@ static void test_a_job_that_is_gone_is_forgotten(void **state) {
 static void test_memory_is_bounded(void **state) {
   struct bench *const bench = *state;
   char path[40];
-  const struct wo_walk_job job = {&bench->file, 1, 1, {0}};
+  const struct wo_walk_job job = {.files = &bench->file, .file_count = 1, .log_count = 1};
   bench->file.path = path;
   wo_live_jobs_begin_look(&bench->jobs);
   for (size_t i = 0; i < WO_LIMIT_LIVE_JOBS + 10; i++) {
