@@ -118,7 +118,8 @@ const struct wo_command wo_command_scan = {
              "their names (a log, its .err, its script, its monitor trace, its accounting\n"
              "text). The report has what all jobs say together: causes by jobs and by\n"
              "GPU-hours lost, suspect nodes, jobs resubmitted unchanged, settings that\n"
-             "separate the good members of a sweep from the bad; and the failed jobs.\n",
+             "separate the good members of a sweep from the bad; and the failed jobs.\n"
+             "With --follow there is a row for each job as it ends instead.\n",
     .options = wo_scan_option_rows,
     .option_count = WO_SCAN_OPTION_COUNT,
     .has_threads = true,

@@ -249,13 +249,14 @@ bool wo_name_is_script(struct wo_view path) {
 }
 
 bool wo_name_is_archive(struct wo_view path) {
-  static const char *const endings[] = {".tar", ".tgz", ".txz", ".tzst", ".tar.gz", ".tar.xz", ".tar.zst", ".tar.zstd"};
-  const struct wo_view base = wo_name_base(path);
-  for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-    const size_t len = strlen(endings[i]);
-    if (base.len > len && wo_view_is_nocase(wo_view_skip(base, base.len - len), endings[i])) return true;
-  }
-  return false;
+  static const char *const plain[] = {"tar", "tgz", "txz", "tzst"}, *const packed[] = {"gz", "xz", "zst", "zstd"};
+  const struct wo_view base = wo_name_base(path), tar = WO_VIEW(".tar");
+  const size_t dot = wo_view_find_last(base, WO_VIEW("."), base.len);
+  if (dot == WO_NOT_FOUND || dot == 0) return false;
+  const struct wo_view ending = wo_view_skip(base, dot + 1);
+  if (WO_VIEW_ANY(ending, wo_view_is_nocase, plain)) return true;
+  const bool is_of_tar = dot > tar.len && wo_view_is_nocase(wo_view_sub(base, dot - tar.len, dot), tar.ptr);
+  return is_of_tar && WO_VIEW_ANY(ending, wo_view_is_nocase, packed);
 }
 
 /* Files that people edit are known by their ending, output of tools by a word in the name. A .txt file with #SBATCH lines is a
