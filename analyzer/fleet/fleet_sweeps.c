@@ -140,6 +140,7 @@ static void add_settings(struct sweeps *s, const struct wo_store_value *values) 
 
 static bool take_member(void *context, const struct wo_store_value *values, size_t count) {
   assert(count == COLUMN_COUNT);
+  (void)count;
   struct sweeps *const s = context;
   if (s->is_open && !is_same(&s->sweep, values)) end_sweep(s);
   if (!s->is_open) begin_sweep(s, values);
