@@ -66,11 +66,14 @@ const struct wo_option wo_scan_option_rows[WO_SCAN_OPTION_COUNT] = {
     WO_OPTION("no-progress", NULL, "no line of progress on the terminal", WO_TO_FLAG(struct wo_scan_args, no_progress)),
     WO_OPTION("follow", NULL, "go on: a row for each job as it ends, until Ctrl-C", WO_TO_FLAG(struct wo_scan_args, is_follow)),
     WO_OPTION("exec", "COMMAND", "with {follow}: run it for each failed job, whose row is\nits standard input, as JSON",
-              WO_TO_TEXT(struct wo_scan_args, exec), .wants = "a command"),
+              WO_TO_TEXT(struct wo_scan_args, exec), .wants = "a command",
+              .about = "a command for each failed job, with its row as input"),
     WO_OPTION("settle", "TIME", "with {follow}: a failed job has ended when nothing was\nwritten for so long (default 60s)",
-              WO_TO_READER(read_span), .at = offsetof(struct wo_scan_args, settle_ns), .wants = "a time as 30s, 5m or 1h"),
+              WO_TO_READER(read_span), .at = offsetof(struct wo_scan_args, settle_ns), .wants = "a time as 30s, 5m or 1h",
+              .about = "silence after which a failed job has ended"),
     WO_OPTION("poll", "TIME", "with {follow}: look at all folders so often, also where\nthe system tells what changes",
-              WO_TO_READER(read_span), .at = offsetof(struct wo_scan_args, poll_ns), .wants = "a time as 30s, 5m or 1h"),
+              WO_TO_READER(read_span), .at = offsetof(struct wo_scan_args, poll_ns), .wants = "a time as 30s, 5m or 1h",
+              .about = "how often all folders are looked at"),
     WO_FLEET_OPTIONS,
 };
 
