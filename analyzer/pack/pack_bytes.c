@@ -118,17 +118,22 @@ struct wo_interval wo__take_interval(struct wo__cursor *in) {
 
 /* ---- Compression ---- */
 
+/* The form of gzip, whose CRC-32 finds what Adler-32 does not: one changed bit is another distance, and the words that it brings
+ * may have the same sums. Streams of zlib itself are read as well. */
+enum { AS_GZIP = 16, AS_ANY = 32, WINDOW_MAX = 15 };
+
 /* A window that holds the whole text; most jobs are small, and need no tables of a quarter of a megabyte. */
 static int window_bits(size_t len) {
   int bits = 9;
-  while (bits < 15 && ((size_t)1 << bits) < len) bits++;
+  while (bits < WINDOW_MAX && ((size_t)1 << bits) < len) bits++;
   return bits;
 }
 
 enum wo_status wo__pack_compress(struct wo_view raw, struct wo_text *out) {
   z_stream stream = {0};
   const int bits = window_bits(raw.len);
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, bits, bits - 7, Z_DEFAULT_STRATEGY) != Z_OK) return WO_E_NOMEM;
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, AS_GZIP + bits, bits - 7, Z_DEFAULT_STRATEGY) != Z_OK)
+    return WO_E_NOMEM;
   char part[4096];
   int code = Z_OK;
   stream.next_in = (const Bytef *)(raw.len > 0 ? raw.ptr : "");
@@ -148,7 +153,7 @@ enum wo_status wo__pack_expand(struct wo_view packed, char *buf, size_t len) {
   if (packed.len > UINT32_MAX || len > UINT32_MAX) return WO_E_SYNTAX;
   stream.next_in = (const Bytef *)packed.ptr;
   stream.avail_in = (uInt)packed.len;
-  if (inflateInit(&stream) != Z_OK) return WO_E_NOMEM;
+  if (inflateInit2(&stream, AS_ANY + WINDOW_MAX) != Z_OK) return WO_E_NOMEM;
   stream.next_out = (Bytef *)buf;
   stream.avail_out = (uInt)len;
   const int code = inflate(&stream, Z_FINISH);
