@@ -24,7 +24,7 @@ LINEAR_FLOOR_S, LINEAR_EXPONENT = 0.05, 1.3
 STEADY_LINEAR_FLOOR_S, STEADY_LINEAR_EXPONENT = 1.0, 1.6
 LARGEST_BYTES = 24 * MIB
 START_S = 0.004
-RULES_CHECK_S = 2.0  # it measures every pattern
+RULES_CHECK_S = 2.0  # it measures each pattern of the folder
 SHAPES = {"svg", "g", "path", "rect", "line", "polyline", "polygon", "text", "tspan", "title", "desc", "defs", "style", "clipPath", "circle", "use",
           "linearGradient", "stop", "pattern"}
 STDERR_LINES = 100

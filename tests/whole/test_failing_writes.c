@@ -148,11 +148,16 @@ static const struct {
     {"mkdir", "28", false},    {"mkdir", "13", false},   {"mkdir", "kill", false},
 };
 
+/* A sanitizer sees errors being handled; a program that is killed, or only delayed, handles none. */
+static bool is_tried(size_t kind) {
+  return !wo_process_is_sanitized || (!kinds[kind].is_harmless && strcmp(kinds[kind].what, "kill") != 0);
+}
+
 /* Returns the number of calls that failed. */
 static size_t walk(const struct scene *scene, const struct content *content) {
   size_t count = 0;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-    bool is_hit = true;
+    bool is_hit = is_tried(i);
     for (size_t n = 1; is_hit && n <= (scene->most > 0 ? scene->most : CALLS_MAX); n++) {
       struct wo_process_result result;
       char plan[64];
@@ -189,7 +194,8 @@ static void try_scene(const struct scene *scene, size_t calls_least) {
   wo_process_done(&result);
   clean_up();
   const size_t calls = walk(scene, &content);
-  if (calls < calls_least) fail_msg("%s: only %zu calls failed: does the library reach them?", scene->name, calls);
+  if (calls < calls_least / (wo_process_is_sanitized ? 2 : 1))
+    fail_msg("%s: only %zu calls failed: does the library reach them?", scene->name, calls);
   for (size_t i = 0; i < TARGETS_MAX; i++) {
     free(content.before[i]);
     free(content.after[i]);

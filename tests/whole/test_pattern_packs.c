@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/support/files.h"
+#include "tests/support/process.h"
 #include "tests/support/table.h"
 #include "tests/support/job/scan_own.h"
 
@@ -309,9 +310,11 @@ static void test_fields(void **state) {
   for_each(state, true, expect_sane_fields);
 }
 
-/* Cut after any byte, a sample reads nothing beyond its end, and its numbers stay sane. */
+/* Cut after any byte, a sample reads nothing beyond its end, and its numbers stay sane. Under a sanitizer each sample is cut at
+ * some bytes, which are others in the next one. */
 static void expect_sane_cut(const struct place *place) {
-  for (size_t end = 0; end < place->line.len; end++) {
+  const size_t step = wo_process_is_sanitized ? 9 : 1;
+  for (size_t end = place->index % step; end < place->line.len; end += step) {
     struct place cut = *place;
     cut.line.len = end;
     expect_sane_fields(&cut);
