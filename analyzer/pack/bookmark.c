@@ -14,26 +14,21 @@ static void count_evidence(const struct wo_event_store *events, struct wo_bookma
   memcpy(ret->per_kind, events->per_kind, sizeof ret->per_kind);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-  return hash ^ hash >> 29;
-}
-
 /* Of everything in the events that may change once they are there. */
 static uint64_t hash_events(const struct wo_event_store *events, size_t first, size_t end) {
   uint64_t hash = WO_HASH_START;
   for (size_t i = first; i < end; i++) {
     const struct wo_event *const event = &events->items[i];
-    hash = mix(hash, (uint64_t)event->kind << 32 ^ (uint64_t)event->mark << 16 ^ event->field_count);
-    hash = mix(hash, (uint64_t)event->of << 32 ^ (uint32_t)event->rank);
-    hash = mix(hash, (uint64_t)event->severity << 3 ^ (event->is_quoted ? 2U : 0U) ^ (event->is_local_rank ? 1U : 0U));
-    hash = mix(hash, (uint64_t)event->time_ns);
-    hash = mix(hash, (uint64_t)event->stamp.time_ns ^ (uint64_t)event->stamp.clock);
-    hash = mix(hash, event->span.line << 20 ^ event->span.byte ^ (uint64_t)event->match.len << 40);
+    hash = wo_hash_number(hash, (uint64_t)event->kind << 32 ^ (uint64_t)event->mark << 16 ^ event->field_count);
+    hash = wo_hash_number(hash, (uint64_t)event->of << 32 ^ (uint32_t)event->rank);
+    hash = wo_hash_number(hash, (uint64_t)event->severity << 3 ^ (event->is_quoted ? 2U : 0U) ^ (event->is_local_rank ? 1U : 0U));
+    hash = wo_hash_number(hash, (uint64_t)event->time_ns);
+    hash = wo_hash_number(hash, (uint64_t)event->stamp.time_ns ^ (uint64_t)event->stamp.clock);
+    hash = wo_hash_number(hash, event->span.line << 20 ^ event->span.byte ^ (uint64_t)event->match.len << 40);
     for (uint32_t k = 0; k < event->field_count; k++) {
       uint64_t bits;
       memcpy(&bits, &event->fields[k].number.mid, sizeof bits);
-      hash = mix(hash, bits ^ event->fields[k].id ^ (uint64_t)event->fields[k].text.len << 32);
+      hash = wo_hash_number(hash, bits ^ event->fields[k].id ^ (uint64_t)event->fields[k].text.len << 32);
     }
   }
   return hash;

@@ -10,20 +10,15 @@
 
 /* ---- Digests ---- */
 
-static uint64_t mix(uint64_t hash, uint64_t number) {
-  hash = (hash ^ number) * UINT64_C(0x9e3779b97f4a7c15);
-  return hash ^ (hash >> 29);
-}
-
 /* The device is left out, as it is in comparisons. A digest of 0 stands for none. */
 static int64_t digest_of(struct wo_view path, const struct wo_store_file *files, size_t count, struct wo_view rules) {
   uint64_t hash = wo_view_hash(WO_HASH_START, rules);
   if (count == 0 || !wo_view_equal(files[0].path, path)) hash = wo_view_hash(hash, path);
   for (size_t i = 0; i < count; i++) {
-    hash = mix(wo_view_hash(hash, files[i].path), files[i].path.len);
-    hash = mix(hash, files[i].inode);
-    hash = mix(hash, (uint64_t)files[i].size_bytes);
-    hash = mix(hash, (uint64_t)files[i].mtime_ns);
+    hash = wo_hash_number(wo_view_hash(hash, files[i].path), files[i].path.len);
+    hash = wo_hash_number(hash, files[i].inode);
+    hash = wo_hash_number(hash, (uint64_t)files[i].size_bytes);
+    hash = wo_hash_number(hash, (uint64_t)files[i].mtime_ns);
   }
   return hash == 0 ? 1 : (int64_t)hash;
 }

@@ -133,4 +133,10 @@ char wo_lower(char c);
 #define WO_HASH_START UINT64_C(14695981039346656037)
 uint64_t wo_view_hash(uint64_t hash, struct wo_view view);
 
+/* The same for a number behind what was hashed before: a multiplication for all its bytes. */
+static inline uint64_t wo_hash_number(uint64_t hash, uint64_t number) {
+  hash = (hash ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+  return hash ^ hash >> 29;
+}
+
 #endif

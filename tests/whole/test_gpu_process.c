@@ -287,7 +287,8 @@ static void test_verify_without_a_fix(void **state) {
 static void test_verify_signal_in_the_middle(void **state) {
   static const int numbers[] = {SIGINT, SIGTERM};
   (void)state;
-  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+  const size_t count = wo_process_is_sanitized ? 1 : sizeof numbers / sizeof numbers[0];
+  for (size_t i = 0; i < count; i++) {
     struct signals signals = {.number = numbers[i], .count = 1, .after = 20, .call = "cuMemCreate "};
     struct wo_process_result result = run(lora, "STAND_IN_SLOW_US=5000", &signals, 0);
     assert_int_equal(result.signal, 0);
