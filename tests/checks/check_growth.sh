@@ -1,6 +1,6 @@
 #!/bin/sh
 # Whether the cost of a replay grows with the recording and not with its square: instructions, counted by valgrind, of recordings of
-# 4,000 and of 16,000 lines whose requests do not fit, and of others that make replays slow. 4.6 = 4 ^ 1.1.
+# 2,000 and of 8,000 lines whose requests do not fit, and of others that make replays slow. 4.6 = 4 ^ 1.1.
 #
 # usage: check_growth.sh PROGRAM
 set -eu
@@ -38,8 +38,8 @@ count() {
 grows() {
   kind=$1
   shift
-  small=$(count "$kind" 4000 "$@")
-  large=$(count "$kind" 16000 "$@")
+  small=$(count "$kind" 2000 "$@")
+  large=$(count "$kind" 8000 "$@")
   growth=$(awk -v a="$small" -v b="$large" 'BEGIN { printf "%.2f", b / a }')
   echo "$kind $*: $small to $large instructions, $growth times"
   awk -v growth="$growth" 'BEGIN { exit !(growth > 1 && growth <= 4.6) }' || failed=1

@@ -362,7 +362,7 @@ static void check_cause(const struct wo_pack *pack, const struct wo_cause *cause
     struct values values;
     collect_values(pack, cause, knobs.items[i], &values);
     for (size_t k = 0; k < values.count; k++) {
-      for (size_t turn = 0; turn < 3; turn++) {
+      for (size_t turn = 0; turn < (wo_process_is_sanitized ? 1 : 3); turn++) {
         char settings[SETTINGS_BYTES] = "";
         write_setting(settings, sizeof settings, knobs.items[i], values.items[k], turn * 2 + k);
         check_with(pack, settings, example, seen);

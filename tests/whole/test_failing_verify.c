@@ -20,12 +20,12 @@
 #define LORA WO_SOURCE_DIR "/samples/lora-7b-24g/"
 #define PRETRAIN WO_SOURCE_DIR "/samples/pretrain-512m-sequence/"
 
-enum { ALONE = 400, ALONE_SANITIZED = 60, ALLOCATIONS_MOST = 1000000, PROOFS = 32 };
+enum { ALONE = 400, ALONE_SANITIZED = 20, ALLOCATIONS_MOST = 1000000, PROOFS = 32 };
 
 /* Under a sanitizer a run takes ten times as long: a row with wider gaps, of other places. */
 static long next_failure(long n) {
   const long alone = wo_process_is_sanitized ? ALONE_SANITIZED : ALONE;
-  const long part = wo_process_is_sanitized ? 4 : 23;
+  const long part = wo_process_is_sanitized ? 2 : 16;
   return n < alone ? n + 1 : n + n / part + 1;
 }
 

@@ -305,6 +305,7 @@ static void test_verify_signal_in_the_middle(void **state) {
 static void test_verify_progress(void **state) {
   static char text[TERMINAL_BYTES];
   (void)state;
+  if (wo_process_is_sanitized) skip(); /* test_progress_on_a_terminal runs the same code */
   const int master = posix_openpt(O_RDWR | O_NOCTTY);
   if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0) skip();
   const int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
