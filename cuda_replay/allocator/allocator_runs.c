@@ -71,12 +71,28 @@ void wo__runs_update(struct wo_allocator *a, uint32_t first, uint64_t end) {
   end_run(shelf, &run, stretch.has_right ? stretch.right.start + stretch.right.bytes : stretch.end);
 }
 
-/* Blocks without an unmapped neighbour are in no run, before and after. */
+/* The run that goes on in the unmapped block `behind` begins at another block. */
+static void move_start(struct wo_allocator *a, uint32_t first, uint32_t behind) {
+  struct wo_room_tree *const runs = &wo__shelf(a, wo__block(a, behind)->shelf)->runs;
+  const uint64_t start = wo__block(a, first)->address;
+  struct wo_room run;
+  const bool is_found = wo_room_tree_below(runs, wo__block(a, behind)->address, &run);
+  assert(is_found);
+  if (!is_found || run.start == start) return;
+  wo_room_tree_move(runs, run.start, (struct wo_room){start, run.start + run.bytes - start, first});
+}
+
+/* Blocks without an unmapped neighbour are in no run, before and after. Where only what is behind them is unmapped, its run
+ * begins at the first block that is open. */
 void wo__runs_note(struct wo_allocator *a, uint32_t id) {
   const struct wo__block *const block = wo__block(a, id);
   const uint32_t next = block->next;
   const bool has_rest = wo__is_open(a, next) && !wo__is_unmapped(a, next);
   const uint32_t behind = has_rest ? wo__block(a, next)->next : next;
-  if (!wo__is_unmapped(a, block->prev) && !wo__is_unmapped(a, behind)) return;
-  wo__runs_update(a, id, block->address + block->size_bytes);
+  if (wo__is_open(a, block->prev)) {
+    if (!wo__is_unmapped(a, block->prev) && !wo__is_unmapped(a, behind)) return;
+    wo__runs_update(a, id, block->address + block->size_bytes);
+  } else if (wo__is_unmapped(a, behind)) {
+    move_start(a, wo__is_open(a, id) ? id : has_rest ? next : behind, behind);
+  }
 }

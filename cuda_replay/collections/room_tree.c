@@ -1,10 +1,12 @@
 /* The balanced tree of rooms. Node 0 is "none": no bytes, height 0. Heights of two children differ by at most one, so that no
- * call here is deeper than 48. */
+ * node is deeper than DEEPEST. */
 #include "cuda_replay/collections/room_tree.h"
 
 #include <assert.h>
 
 #define NONE 0u
+
+enum { DEEPEST = 48 };
 
 static struct wo__room_node *node(const struct wo_room_tree *tree, uint32_t at) {
   assert(at < tree->nodes.count);
@@ -155,6 +157,25 @@ bool wo_room_tree_remove(struct wo_room_tree *tree, uint64_t start) {
   tree->unused = gone;
   tree->count--;
   return true;
+}
+
+/* The shape of the tree stays, and nodes above the one that changed are measured until one of them is as it was. */
+void wo_room_tree_move(struct wo_room_tree *tree, uint64_t start, struct wo_room room) {
+  uint32_t path[DEEPEST];
+  size_t depth = 0;
+  uint32_t at = tree->root;
+  while (node(tree, at)->room.start != start) {
+    assert(at != NONE && depth < DEEPEST);
+    path[depth++] = at;
+    at = start < node(tree, at)->room.start ? node(tree, at)->left : node(tree, at)->right;
+  }
+  node(tree, at)->room = room;
+  for (;;) {
+    const uint64_t before = node(tree, at)->most_bytes;
+    measure(tree, at);
+    if (depth == 0 || node(tree, at)->most_bytes == before) return;
+    at = path[--depth];
+  }
 }
 
 /* ---- Finding ---- */

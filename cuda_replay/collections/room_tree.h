@@ -44,6 +44,10 @@ void wo_room_tree_done(struct wo_room_tree *tree);
 void wo_room_tree_put(struct wo_room_tree *tree, struct wo_room room);
 bool wo_room_tree_remove(struct wo_room_tree *tree, uint64_t start);
 
+/* Replaces the room that begins at `start`, which must exist, by one that may begin and end elsewhere, but on the same side of
+ * all other rooms. */
+void wo_room_tree_move(struct wo_room_tree *tree, uint64_t start, struct wo_room room);
+
 /* The room with the highest start at or below / with the lowest start at or above a start. False when there is none. */
 bool wo_room_tree_below(const struct wo_room_tree *tree, uint64_t start, struct wo_room *ret_room);
 bool wo_room_tree_above(const struct wo_room_tree *tree, uint64_t start, struct wo_room *ret_room);

@@ -224,12 +224,16 @@ static enum wo_status make_end(const struct trial *trial, enum wo_bound bound, s
   return status;
 }
 
-/* The only function that runs a pattern on the model. A GPU takes the same pattern, settings and capacity
+/* The only place that says how a pattern runs on the model. A GPU takes the same pattern, settings and capacity
  * (wo_verify_high_end_make). */
+static struct wo_whatif_options options_of(const struct trial *trial, uint64_t capacity_bytes) {
+  return (struct wo_whatif_options){
+      .settings = trial->settings, .torch = trial->subject->torch, .capacity_bytes = capacity_bytes, .shuffles = trial->shuffles};
+}
+
 static enum wo_status run(const struct trial *trial, const struct wo_alloc_pattern *pattern, uint64_t capacity_bytes,
                           struct wo_replay_case *ret_case, struct wo_err *err) {
-  const struct wo_whatif_options options = {
-      .settings = trial->settings, .torch = trial->subject->torch, .capacity_bytes = capacity_bytes, .shuffles = trial->shuffles};
+  const struct wo_whatif_options options = options_of(trial, capacity_bytes);
   return wo_whatif_run(pattern, &options, ret_case, NULL, err);
 }
 
@@ -251,17 +255,19 @@ struct bracket {
 
 /* With unlimited memory an allocator keeps everything; with less it gives back idle memory and continues. A program needs the
  * smallest card on which it runs, not the memory that it takes on an unlimited one. needs_all: it must run at every order of
- * addresses, else at one. Runs during the search are only tested for failure. */
+ * addresses, else at one. */
 static enum wo_status narrow(const struct trial *trial, const struct wo_alloc_pattern *pattern, bool needs_all,
                              struct bracket *bracket, struct wo_err *err) {
+  unsigned order = 0;
   while (trial->shuffles > 0 && bracket->fails_bytes < bracket->enough_bytes) {
     const uint64_t step = bracket->enough_bytes / LEAST_STEP_SHARE, gap = bracket->enough_bytes - bracket->fails_bytes;
     const uint64_t middle = bracket->fails_bytes + gap / 2;
-    struct wo_replay_case found;
     if (gap <= step || gap <= LEAST_STEP_BYTES) break;
-    const enum wo_status status = run(trial, pattern, middle, &found, err);
+    const struct wo_whatif_options options = options_of(trial, middle);
+    bool fits;
+    const enum wo_status status = wo_whatif_fits(pattern, &options, needs_all, &order, &fits, err);
     if (status != WO_OK) return status;
-    if (needs_all ? found.oom_count == 0 : found.oom_count < found.run_count)
+    if (fits)
       bracket->enough_bytes = middle;
     else
       bracket->fails_bytes = middle;

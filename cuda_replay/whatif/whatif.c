@@ -5,6 +5,9 @@
 
 #include "cuda_replay/device/device_model.h"
 
+/* Ascending and descending addresses. */
+enum { ORDERS_WITHOUT_SHUFFLES = 2 };
+
 /* Memory that already exists keeps its place. */
 static enum wo_status take_start(struct wo_device_model *model, const struct wo_start *start) {
   for (size_t i = 0; i < start->segments.count; i++) {
@@ -17,8 +20,8 @@ static enum wo_status take_start(struct wo_device_model *model, const struct wo_
 
 /* The seed of a shuffle is its number, so that the same question always has the same answer. */
 struct wo_device_model *wo_whatif_device(const struct wo_whatif_options *options, unsigned order, struct wo_device *ret_device) {
-  static const enum wo_address_policy policies[] = {WO_ADDRESS_ASCENDING, WO_ADDRESS_DESCENDING};
-  const bool is_shuffled = order >= sizeof policies / sizeof policies[0];
+  static const enum wo_address_policy policies[ORDERS_WITHOUT_SHUFFLES] = {WO_ADDRESS_ASCENDING, WO_ADDRESS_DESCENDING};
+  const bool is_shuffled = order >= ORDERS_WITHOUT_SHUFFLES;
   const struct wo_device_model_options wanted = {
       .capacity_bytes = options->capacity_bytes > 0 ? options->capacity_bytes : UINT64_MAX,
       .policy = is_shuffled ? WO_ADDRESS_SHUFFLED : policies[order],
@@ -29,13 +32,16 @@ struct wo_device_model *wo_whatif_device(const struct wo_whatif_options *options
 
 /* A start that is larger than the capacity is no out-of-memory error of the program: it never ran on that card. */
 static enum wo_status run_order(const struct wo_alloc_pattern *pattern, const struct wo_whatif_options *options, unsigned order,
-                                struct wo_replay_outcome *ret_outcome, struct wo_err *err) {
+                                bool stops_at_oom, struct wo_replay_outcome *ret_outcome, struct wo_err *err) {
   struct wo_device device;
   struct wo_device_model *const model = wo_whatif_device(options, order, &device);
   if (!model) return wo_err_nomem(err);
   enum wo_status status = options->start ? take_start(model, options->start) : WO_OK;
-  const struct wo_replay_options replay = {
-      .settings = options->settings, .torch = options->torch, .device = &device, .start = options->start};
+  const struct wo_replay_options replay = {.settings = options->settings,
+                                           .torch = options->torch,
+                                           .device = &device,
+                                           .start = options->start,
+                                           .stops_at_oom = stops_at_oom};
   if (status == WO_E_LIMIT) {
     status = wo_err_set(err, WO_E_USAGE, "what the recording begins with is more than the capacity");
   } else if (status == WO_OK) {
@@ -72,13 +78,31 @@ enum wo_status wo_whatif_run(const struct wo_alloc_pattern *pattern, const struc
                              struct wo_replay_case *ret_case, uint64_t *requests_run, struct wo_err *err) {
   assert(pattern != NULL && options != NULL && options->shuffles <= WO_WHATIF_SHUFFLES);
   struct wo_replay_case result = {.settings = options->settings};
-  for (unsigned order = 0; order < 2 + options->shuffles; order++) {
+  for (unsigned order = 0; order < ORDERS_WITHOUT_SHUFFLES + options->shuffles; order++) {
     struct wo_replay_outcome outcome;
-    const enum wo_status status = run_order(pattern, options, order, &outcome, err);
+    const enum wo_status status = run_order(pattern, options, order, false, &outcome, err);
     if (status != WO_OK) return status;
     wo_replay_case_add(&result, &outcome);
     if (requests_run) *requests_run += outcome.requests_run + outcome.segment_events;
   }
   *ret_case = result;
+  return WO_OK;
+}
+
+enum wo_status wo_whatif_fits(const struct wo_alloc_pattern *pattern, const struct wo_whatif_options *options, bool needs_all,
+                              unsigned *order, bool *ret_fits, struct wo_err *err) {
+  assert(pattern != NULL && options != NULL && options->shuffles <= WO_WHATIF_SHUFFLES);
+  const unsigned count = ORDERS_WITHOUT_SHUFFLES + options->shuffles, first = *order;
+  for (unsigned i = 0; i < count; i++) {
+    const unsigned tried = (first + i) % count;
+    struct wo_replay_outcome outcome;
+    const enum wo_status status = run_order(pattern, options, tried, true, &outcome, err);
+    if (status != WO_OK) return status;
+    if (outcome.has_oom != needs_all) continue;
+    *order = tried;
+    *ret_fits = !needs_all;
+    return WO_OK;
+  }
+  *ret_fits = needs_all;
   return WO_OK;
 }

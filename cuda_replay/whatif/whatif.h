@@ -39,6 +39,13 @@ struct wo_whatif_options {
 enum wo_status wo_whatif_run(const struct wo_alloc_pattern *pattern, const struct wo_whatif_options *options,
                              struct wo_replay_case *ret_case, uint64_t *requests_run, struct wo_err *err);
 
+/* Whether no request fails at the options' capacity, at every order of addresses (needs_all) or at one of them. Runs only as much
+ * as this needs: a run stops at its first failure, and no other follows the one that decides. Begins with the order *order, and
+ * sets it to the one that decided: the same order often decides the next, similar question. *order 0 at first. Statuses of
+ * wo_whatif_run; *ret_fits is set only with WO_OK. */
+enum wo_status wo_whatif_fits(const struct wo_alloc_pattern *pattern, const struct wo_whatif_options *options, bool needs_all,
+                              unsigned *order, bool *ret_fits, struct wo_err *err);
+
 /* Adds an outcome to a case ({.settings} at first): keeps the worst, widens the range. */
 void wo_replay_case_add(struct wo_replay_case *result, const struct wo_replay_outcome *outcome);
 

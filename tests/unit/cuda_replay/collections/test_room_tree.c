@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -76,6 +77,39 @@ static void test_random_changes(void **state) {
   wo_room_tree_done(&tree);
 }
 
+/* Moves a room within the gap between its neighbours. */
+static void move_one(struct wo_room_tree *tree, uint64_t *random) {
+  int from = (int)(next_random(random) % PLACES), least = 0, most = PLACES - 1;
+  while (from < PLACES && bytes_at[from] == 0) from++;
+  if (from == PLACES) return;
+  for (int i = 0; i < PLACES; i++) {
+    if (bytes_at[i] > 0 && i < from) least = i + 1;
+    if (bytes_at[i] > 0 && i > from && most >= i) most = i - 1;
+  }
+  const int to = least + (int)(next_random(random) % (uint64_t)(most - least + 1));
+  bytes_at[from] = 0;
+  bytes_at[to] = 1 + next_random(random) % BYTES_MOST;
+  wo_room_tree_move(tree, (uint64_t)from, (struct wo_room){(uint64_t)to, bytes_at[to], (uint64_t)to + 7});
+}
+
+static void test_moves(void **state) {
+  struct wo_room_tree tree = {0};
+  uint64_t random = 362436069;
+  (void)state;
+  memset(bytes_at, 0, sizeof bytes_at);
+  assert_true(wo_room_tree_reserve(&tree, PLACES));
+  for (int place = 0; place < PLACES; place += 1 + (int)(next_random(&random) % 5)) {
+    bytes_at[place] = 1 + next_random(&random) % BYTES_MOST;
+    wo_room_tree_put(&tree, (struct wo_room){(uint64_t)place, bytes_at[place], (uint64_t)place + 7});
+  }
+  for (int i = 0; i < ROUNDS; i++) {
+    move_one(&tree, &random);
+    check_searches(&tree, (int)(next_random(&random) % PLACES), 1 + next_random(&random) % (BYTES_MOST + 2));
+    if (i % 100 == 0) assert_true(height_of(&tree, tree.root) < 14);
+  }
+  wo_room_tree_done(&tree);
+}
+
 /* Rising starts are the worst case of a tree without balance. */
 static void test_stays_low(void **state) {
   struct wo_room_tree tree = {0};
@@ -107,6 +141,7 @@ static void test_no_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_changes),
+      cmocka_unit_test(test_moves),
       cmocka_unit_test(test_stays_low),
       cmocka_unit_test(test_no_memory),
   };

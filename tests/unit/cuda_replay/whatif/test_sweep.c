@@ -91,6 +91,51 @@ static void test_worst_of_several(void **state) {
   }
 }
 
+/* Allocations and frees of many sizes, which leave holes; the orders of addresses decide which holes serve. */
+static struct sample open_mixed(void) {
+  struct wo_text text = {0};
+  wo_text_add(&text, "{\"whyoom_trace\":1,\"torch\":\"2.6\"}\n");
+  uint32_t random = 7;
+  for (unsigned i = 1; i <= 400; i++) {
+    random = random * 1664525 + 1013904223;
+    wo_text_add(&text, "{\"alloc\":%llu,\"id\":%u}\n", (unsigned long long)(random >> 27) * 3 * MIB / 2 + MIB, i);
+    if (i > 40 && i % 8 != 0) wo_text_add(&text, "{\"free\":%u}\n", i - 40);
+  }
+  wo_text_add(&text, "%c", '\0');
+  const struct sample sample = open_sample(text.ptr);
+  wo_text_done(&text);
+  return sample;
+}
+
+/* The short answer is that of the whole runs, at every capacity and whichever order comes first. */
+static void test_fits(void **state) {
+  (void)state;
+  struct sample sample = open_mixed();
+  unsigned all = 0, some = 0, none = 0;
+  for (uint64_t capacity = 1600 * MIB; capacity < 3200 * MIB; capacity += 10 * MIB) {
+    struct wo_whatif_options options = options_of(capacity);
+    struct wo_replay_case whole;
+    struct wo_err err = {0};
+    options.shuffles = 2;
+    assert_int_equal(wo_whatif_run(&sample.pattern, &options, &whole, NULL, &err), WO_OK);
+    all += whole.oom_count == 0;
+    none += whole.oom_count == whole.run_count;
+    some += whole.oom_count > 0 && whole.oom_count < whole.run_count;
+    for (unsigned first = 0; first < whole.run_count; first++) {
+      unsigned order = first;
+      bool fits = false;
+      assert_int_equal(wo_whatif_fits(&sample.pattern, &options, true, &order, &fits, &err), WO_OK);
+      assert_true(fits == (whole.oom_count == 0));
+      assert_true(order < whole.run_count);
+      assert_int_equal(wo_whatif_fits(&sample.pattern, &options, false, &order, &fits, &err), WO_OK);
+      assert_true(fits == (whole.oom_count < whole.run_count));
+    }
+  }
+  print_message("every order fits at %u capacities, some at %u, none at %u\n", all, some, none);
+  assert_true(all > 0 && some > 0 && none > 0);
+  close_sample(&sample);
+}
+
 static const struct wo_sweep_row *find(const struct wo_sweep *sweep, const char *text) {
   for (size_t i = 0; i < sweep->count; i++) {
     if (wo_view_is(sweep->rows[i].text, text)) return &sweep->rows[i];
@@ -217,8 +262,13 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_case), cmocka_unit_test(test_worst_of_several), cmocka_unit_test(test_harm),
-      cmocka_unit_test(test_help), cmocka_unit_test(test_recorded_row),     cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_case),
+      cmocka_unit_test(test_worst_of_several),
+      cmocka_unit_test(test_fits),
+      cmocka_unit_test(test_harm),
+      cmocka_unit_test(test_help),
+      cmocka_unit_test(test_recorded_row),
+      cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
