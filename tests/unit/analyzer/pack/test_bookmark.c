@@ -290,7 +290,7 @@ static void test_corpus(void **state) {
   find_logs(&logs, WO_SOURCE_DIR "/../shared/corpus");
   if (logs.count == 0) skip();
   const bool is_all = getenv("WHYOOM_PACK_FIGURES") != NULL;
-  check_logs(*state, &logs, is_all ? 12 : 2, is_all ? 1 : 4);
+  check_logs(*state, &logs, is_all ? 12 : 2, is_all ? 1 : wo_process_is_sanitized ? 12 : 4);
   tell("corpus");
 }
 

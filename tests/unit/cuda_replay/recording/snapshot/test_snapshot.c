@@ -14,6 +14,7 @@
 #include "tests/support/recording/recordings.h"
 #include "tests/support/recording/snapshot_writer.h"
 #include "cuda_replay/recording/recording_valid.h"
+#include "tests/support/process.h"
 
 /* Stands for torch's own C++ writer. */
 enum { CPP = 6 };
@@ -280,7 +281,9 @@ static void test_cut(void **state) {
     const struct wo_view bytes = pickle_of(&sample, protocols[i]);
     struct wo_recording *const whole = read_bytes(bytes, SIZE_MAX);
     size_t entries = 0;
-    for (size_t len = 0; len < bytes.len; len++) {
+    /* Near the end every byte counts; before it, a sanitizer sees the same code at every fifth. */
+    const size_t step = wo_process_is_sanitized ? 5 : 1;
+    for (size_t len = 0; len < bytes.len; len += len + 64 < bytes.len ? step : 1) {
       const size_t now = check_cut(bytes, len, whole);
       assert_true(now >= entries);
       entries = now;
@@ -293,6 +296,7 @@ static void test_cut(void **state) {
 /* Traces longer than a batch, of one device (whose list has no mark of its own) and of several. */
 static void test_cut_batches(void **state) {
   (void)state;
+  const size_t step = wo_process_is_sanitized ? 4 : 1;
   for (int devices = 1; devices <= 3; devices += 2) {
     struct wo_snapshot_sample sample = wo_snapshot_sample_small(206);
     sample.entry_count = 3500;
@@ -301,7 +305,7 @@ static void test_cut_batches(void **state) {
       const struct wo_view bytes = pickle_of(&sample, protocol);
       struct wo_recording *const whole = read_bytes(bytes, SIZE_MAX);
       size_t entries = 0;
-      for (size_t part = 0; part < 100; part++) {
+      for (size_t part = 99 % step; part < 100; part += step) {
         const size_t now = check_cut(bytes, bytes.len * part / 100, whole);
         assert_true(now >= entries);
         entries = now;
