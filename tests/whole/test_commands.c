@@ -112,6 +112,9 @@ static void test_rules_in_a_folder(void **state) {
   check(RUN(NULL, "rules", "check", rules, "--rules", rules), 2, NULL, "one folder of rules");
   check(RUN(NULL, "rules", "check", rules, rules), 2, NULL, "one folder of rules");
   check(RUN(NULL, "rules", "show", "fragmentation", "unclear"), 2, NULL, "one id");
+  assert_true(wo_files_write(file, WO_VIEW("{\"pattern\": \"site\", \"kind\": \"note\", \"literals\": [\"site error\"],\n"
+                                           " \"regex\": \"\\\\S+: site error\", \"samples\": [\"x: site error\"]}")));
+  check(RUN(NULL, "rules", "check", rules), 1, "steps or more for each byte", NULL);
   assert_true(wo_files_write(
       file, WO_VIEW("{\"pattern\": \"site\", \"kind\": \"note\", \"literals\": [\"site error\"],\n \"regex\": \"(\"}")));
   check(RUN(NULL, "rules", "check", rules), 2, NULL, place);
