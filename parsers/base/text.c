@@ -67,19 +67,36 @@ void wo_text_add_clean(struct wo_text *text, struct wo_view raw) {
   }
 }
 
-/* Measured first, then written: the text never holds half of what was formatted. */
+/* Formats into the room that there is, which nearly always suffices; else measures by that, makes room and formats again. The text
+ * never holds half of what was formatted. */
+static void add_formatted(struct wo_text *text, const char *format, va_list args) {
+  const size_t room = text->is_failed ? 0 : text->cap - text->len;
+  va_list again;
+  va_copy(again, args);
+  const int len = vsnprintf(room > 0 ? text->ptr + text->len : NULL, room, format, args);
+  assert(len >= 0);
+  if (len > 0 && (size_t)len >= room) {
+    if (room > 0) text->ptr[text->len] = '\0';
+    if (reserve(text, (size_t)len)) {
+      vsnprintf(text->ptr + text->len, text->cap - text->len, format, again);
+      text->len += (size_t)len;
+    }
+  } else if (len > 0) {
+    text->len += (size_t)len;
+  }
+  va_end(again);
+}
+
 void wo_text_add(struct wo_text *text, const char *format, ...) {
   assert(text != NULL && format != NULL);
+  if (strchr(format, '%') == NULL) {
+    wo_text_add_view(text, wo_view_of(format));
+    return;
+  }
   va_list args;
   va_start(args, format);
-  const int len = vsnprintf(NULL, 0, format, args);
+  add_formatted(text, format, args);
   va_end(args);
-  assert(len >= 0);
-  if (len <= 0 || !reserve(text, (size_t)len)) return;
-  va_start(args, format);
-  vsnprintf(text->ptr + text->len, text->cap - text->len, format, args);
-  va_end(args);
-  text->len += (size_t)len;
 }
 
 void wo_text_done(struct wo_text *text) {
