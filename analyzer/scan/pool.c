@@ -89,16 +89,14 @@ static int start_threads(struct wo_pool *pool, size_t threads) {
   int code = 0;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, WO_LIMIT_THREAD_STACK_BYTES);
+  pthread_mutex_lock(&pool->lock); /* a thread that cannot begin counts itself off at once */
   while (pool->thread_count < threads && code == 0) {
-    pool->alive++; /* before the thread may end */
     code = pthread_create(&pool->threads[pool->thread_count], &attributes, run_thread, pool);
     if (code == 0) pool->thread_count++;
   }
-  pthread_attr_destroy(&attributes);
-  if (code == 0) return 0;
-  pthread_mutex_lock(&pool->lock);
-  pool->alive--;
+  pool->alive = pool->thread_count;
   pthread_mutex_unlock(&pool->lock);
+  pthread_attr_destroy(&attributes);
   return code;
 }
 
