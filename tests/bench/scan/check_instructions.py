@@ -62,8 +62,8 @@ def measure(whyoom, jobs, folder):
         figures[kind + "_per_byte"] = round(spent / os.path.getsize(path), 2)
     make("files", JOB_FILES, os.path.join(folder, "files"))
     paths = sorted(os.path.join(folder, "files", "000", name) for name in os.listdir(os.path.join(folder, "files", "000")))
-    spent = count([jobs, "12"] + paths, folder) - count([jobs, "2"] + paths, folder)
-    figures["per_small_job"] = round(spent / 10 / len(paths))
+    spent = count([jobs, "7"] + paths, folder) - count([jobs, "2"] + paths, folder)
+    figures["per_small_job"] = round(spent / 5 / len(paths))
     few, many = KNOWN_FILES
     spent = count_unchanged(whyoom, many, folder) - count_unchanged(whyoom, few, folder)
     figures["per_unchanged_job"] = round(spent / (many - few))
