@@ -67,9 +67,9 @@ void wo_text_add_clean(struct wo_text *text, struct wo_view raw) {
   }
 }
 
-/* Formats into the room that there is, which nearly always suffices; else measures by that, makes room and formats again. The text
- * never holds half of what was formatted. */
-static void add_formatted(struct wo_text *text, const char *format, va_list args) {
+/* Formats into the room that there is, which nearly always suffices; else measures by that, makes room and formats again. The
+ * text never holds half of what was formatted. */
+__attribute__((format(printf, 2, 0))) static void add_formatted(struct wo_text *text, const char *format, va_list args) {
   const size_t room = text->is_failed ? 0 : text->cap - text->len;
   va_list again;
   va_copy(again, args);

@@ -30,8 +30,8 @@ count() {
   file=$folder/$1-$2.jsonl
   [ -f "$file" ] || record "$1" "$2" >"$file"
   shift 2
-  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$program" --no-sandbox replay --exit-zero --no-times "$@" "$file" 2>&1 >/dev/null |
-    sed -n 's/.*Collected : //p'
+  valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null "$program" --no-sandbox replay --exit-zero --no-times "$@" "$file" 2>&1 >/dev/null |
+    sed -n 's/.*I *refs: *//p' | tr -d ,
 }
 
 # grows KIND OPTION...

@@ -309,7 +309,7 @@ static void write_long_line(int fd, void *context) {
 
 static void test_endless_line(void **state) {
   (void)state;
-  size_t bytes = wo_process_is_sanitized ? (size_t)64 << 20 : (size_t)1 << 30;
+  size_t bytes = wo_process_is_sanitized ? (size_t)64 << 20 : (size_t)512 << 20;
   static const char *const args[] = {"-", NULL};
   const struct wo_process_spec spec = {.args = args, .write_stdin = write_long_line, .context = &bytes, .seconds = SECONDS};
   struct wo_process_result result;

@@ -4,7 +4,7 @@
 usage: check_instructions.py WHYOOM JOBS KEPT.json [--update]
 
 Counts the instructions of `whyoom LOG` for a byte of small logs (make_logs.py), those of a job of 4 KB after the first
-(bench_jobs), and those of a job that the store of a scan knows (the report included), under valgrind's callgrind, and compares
+(bench_jobs), and those of a job that the store of a scan knows (the report included), under valgrind's cachegrind, and compares
 them with the kept figures. More than a tenth above one is a failure.
 Skipped (exit status 77) where valgrind is not installed, or for a build other than the one that the figures are of.
 
@@ -28,13 +28,13 @@ WORSE = 1.10
 
 
 def count(command, folder):
-    out = os.path.join(folder, "callgrind.out")
-    done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out] + command, capture_output=True,
-                          stdin=subprocess.DEVNULL)
-    found = re.search(rb"Collected : (\d+)", done.stderr)
+    out = os.path.join(folder, "cachegrind.out")
+    done = subprocess.run(["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=" + out] + command,
+                          capture_output=True, stdin=subprocess.DEVNULL)
+    found = re.search(rb"I +refs: +([\d,]+)", done.stderr)
     if not found:
         sys.exit("valgrind gives no count for %s:\n%s" % (command[0], done.stderr.decode(errors="replace")[-600:]))
-    return int(found.group(1))
+    return int(found.group(1).replace(b",", b""))
 
 
 def make(kind, size, path):

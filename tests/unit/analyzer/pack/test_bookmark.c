@@ -281,7 +281,7 @@ static void test_tree(void **state) {
   find_logs(&logs, WO_SOURCE_DIR "/samples");
   find_logs(&logs, WO_SOURCE_DIR "/tests/golden/diagnose");
   find_logs(&logs, WO_SOURCE_DIR "/tests/judged");
-  check_logs(*state, &logs, 4, wo_process_is_sanitized ? 2 : 1);
+  check_logs(*state, &logs, 4, wo_process_is_sanitized ? 5 : 1);
   assert_true(totals.continued > 20);
   tell("tree");
 }
@@ -290,7 +290,7 @@ static void test_corpus(void **state) {
   find_logs(&logs, WO_SOURCE_DIR "/../shared/corpus");
   if (logs.count == 0) skip();
   const bool is_all = getenv("WHYOOM_PACK_FIGURES") != NULL;
-  check_logs(*state, &logs, is_all ? 12 : 2, is_all ? 1 : wo_process_is_sanitized ? 12 : 4);
+  check_logs(*state, &logs, is_all ? 12 : 2, is_all ? 1 : wo_process_is_sanitized ? 24 : 4);
   tell("corpus");
 }
 

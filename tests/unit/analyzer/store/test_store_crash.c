@@ -153,7 +153,7 @@ static void check_content(const char *path, uint32_t count) {
 
 static void test_killed_at_any_moment(void **state) {
   const struct place *const place = *state;
-  const unsigned rounds = wo_process_is_sanitized ? 12 : 80;
+  const unsigned rounds = wo_process_is_sanitized ? 12 : 50;
   uint32_t count = 0, random = 99;
   for (unsigned round = 0; round < rounds; round++) {
     random = random * 1664525 + 1013904223;

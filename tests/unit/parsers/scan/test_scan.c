@@ -677,7 +677,7 @@ static void test_random_mixes(void **state) {
   struct wo_pattern_set *set = ((struct sample_patterns *)*state)->set;
   uint64_t seed = 20240607;
   /* Each round reads its log byte by byte too, which sanitizers make slow. */
-  const int rounds = wo_process_is_sanitized ? 3 : 25;
+  const int rounds = wo_process_is_sanitized ? 3 : 12;
   for (int round = 0; round < rounds; round++) {
     struct sample_log log = {0};
     struct wo_event_store store;
