@@ -83,7 +83,7 @@ def wrong_programs(box, folder):
     seen = set()
     for mode, case, name, part in WRONGS:
         box.program = folder + "/bin/fake-" + mode
-        box.timeout_s = 0.5 if mode == "hangs" else 20
+        box.timeout_s = {"hangs": 0.5, "linear": 3}.get(mode, 20)
         found = checks.check(case)
         if not any(failure.property == name and part in failure.signature for failure in found):
             yield "fake-%s: %s is not caught, only %s" % (mode, name, [str(failure) for failure in found])
