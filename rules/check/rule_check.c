@@ -279,6 +279,21 @@ static struct wo_view cut_item(struct wo_view *rest) {
   return item;
 }
 
+/* What the patch of a fix changes, its replay must change too, or it would be proven without its price: gradients stay alive from
+ * the first pass on once a step accumulates. */
+static void check_replayed_changes(const struct wo_lint_rule *rule, const struct wo_fix *fix) {
+  static const struct {
+    const char *knob, *word;
+  } replayed[] = {{"micro_batch", "scale=micro_batch="}, {"seq_len", "scale=seq_len="}, {"grad_accum", "transform=accumulate="}};
+  const struct wo_view source = wo_template_source(fix->replays_as);
+  for (size_t i = 0; i < fix->change_count && source.len > 0; i++) {
+    for (size_t k = 0; k < sizeof replayed / sizeof *replayed; k++) {
+      if (!wo_view_is(fix->changes[i].knob, replayed[k].knob) || wo_view_has(source, replayed[k].word)) continue;
+      wo__lint_complain(rule, WO_E_SYNTAX, "it changes '%s', and replays_as has no '%s'", replayed[k].knob, replayed[k].word);
+    }
+  }
+}
+
 /* A mistake here would only show when a user verifies this fix. */
 static void check_replay(const struct wo_lint_rule *rule, const struct wo_fix *fix) {
   struct wo_view rest = wo_template_source(fix->replays_as);
@@ -304,6 +319,7 @@ static void check_fix(struct wo_lint *lint, const struct wo_fix *fix) {
   if (!is_proposed(lint->pack, fix->id)) wo__lint_complain(&rule, WO_E_SYNTAX, "no cause proposes it");
   check_programs(&rule, fix);
   check_replay(&rule, fix);
+  check_replayed_changes(&rule, fix);
   wo__lint_fix_logic(&rule, fix);
 }
 

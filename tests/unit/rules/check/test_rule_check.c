@@ -130,6 +130,9 @@ static const struct {
     {"[" GOOD_CAUSE ", " FIX(", \"replays_as\": \"set=expandable_segments:True transform=shards={oom.step + 1:int}\"") "]",
      "x.json:1: fix f: replays_as: 'transform=shards={oom.step + 1:int}' is no option of `whyoom replay` (scale=..., "
      "set=KEY:VALUE, transform=NAME)"},
+    {"[" GOOD_CAUSE ", {\"knob\": \"grad_accum\", \"unit\": \"number\", \"means\": \"m\", \"aliases\": [\"abcdefg\"]}, " FIX(
+         ", \"changes\": [{\"knob\": \"grad_accum\", \"to\": \"2\"}], \"replays_as\": \"scale=micro_batch=4:2\"") "]",
+     "x.json:1: fix f: it changes 'grad_accum', and replays_as has no 'transform=accumulate='"},
     {"[" GOOD_CAUSE ", " FIX(", \"replays_as\": \"scale=micro_batch=\"") "]",
      "x.json:1: fix f: replays_as: 'scale=micro_batch=' is no option of `whyoom replay` (scale=..., set=KEY:VALUE, "
      "transform=NAME)"},
