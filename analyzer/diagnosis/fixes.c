@@ -84,6 +84,18 @@ static struct wo_view why_not(const struct wo_diagnosis *diagnosis, const struct
   return (struct wo_view){0};
 }
 
+/* What the patch changes and the replay does not is said in the replay itself, which then proves nothing. */
+static void heed_left_out(struct wo_finding_fix *fix) {
+  for (size_t i = 0; i < fix->change_count && fix->replay.count > 0; i++) {
+    const struct wo_finding_change *const change = &fix->changes[i];
+    const struct wo_changed_setting setting = {.knob = change->knob,
+                                               .from = change->from.is_known ? change->from.number.mid : 0,
+                                               .to = change->to.number.mid,
+                                               .text = change->to.text};
+    if (!wo_proposed_change_covers(&fix->replay, &setting)) wo_proposed_change_leave_out(&fix->replay, change->knob);
+  }
+}
+
 /* Texts and costs come from the rule; changes and savings from the job's own figures. */
 static void make_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_finding_fix *out) {
   out->id = fix->id;
@@ -95,6 +107,7 @@ static void make_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *
   const struct wo_view replay = wo_template_render(fix->replays_as, &diagnosis->source, diagnosis->arena, &has_unknown);
   if (!has_unknown) out->replay = wo_proposed_change_read(replay);
   make_changes(diagnosis, fix, out);
+  heed_left_out(out);
   out->command_count = make_commands(diagnosis, fix, &out->commands);
   out->note_count = make_texts(diagnosis, fix->notes, fix->note_count, &out->notes);
 }

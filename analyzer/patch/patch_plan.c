@@ -2,6 +2,9 @@
  *
  * Only scripts and configurations are changed; a setting that only a log shows gets a note, because its place is not known. */
 #include "analyzer/patch/patch.h"
+
+#include <inttypes.h>
+
 #include "analyzer/patch/patch_internal.h"
 #include "parsers/base/command/message.h"
 #include "parsers/base/output/shell_words.h"
@@ -22,18 +25,14 @@ static bool is_editable(const struct wo_job_input *input) {
          (wo_view_is(input->format, "sbatch") || wo_view_is(input->format, "config"));
 }
 
-/* The value that the search chose, if it is not the proposed one; accumulation grows by the factor by which the batch shrinks. */
-static bool find_number(const struct wo_finding_change *change, const struct wo_finding_fix *fix, const struct wo_choice *choice,
-                        char *buf, size_t cap) {
-  double value = 0;
+/* The size at which the fix was replayed, if the change is one of these. */
+static bool find_number(const struct wo_finding_change *change, const struct wo_choice *choice, char *buf, size_t cap) {
+  uint32_t value = 0;
   if (wo_view_is(change->knob, "micro_batch")) value = choice->micro_batch;
+  if (wo_view_is(change->knob, "grad_accum")) value = choice->grad_accum;
   if (wo_view_is(change->knob, "seq_len")) value = choice->seq_len;
-  for (size_t i = 0; i < fix->change_count && wo_view_is(change->knob, "grad_accum") && choice->micro_batch > 0; i++) {
-    if (wo_view_is(fix->changes[i].knob, "micro_batch") && change->from.is_known && fix->changes[i].from.is_known)
-      value = change->from.number.mid * fix->changes[i].from.number.mid / choice->micro_batch;
-  }
-  if (!(value >= 1 && value < 1e9) || value != (double)(uint32_t)value) return false;
-  snprintf(buf, cap, "%u", (unsigned)value);
+  if (value == 0) return false;
+  snprintf(buf, cap, "%" PRIu32, value);
   return true;
 }
 
@@ -71,10 +70,10 @@ static enum wo_status add_line(struct planner *planner, const struct wo_finding_
 
 /* The text to write: the number that the search chose, else the proposed one. Empty when the line cannot be changed by itself:
  * its key is not the one of the change. */
-static struct wo_view new_value(struct planner *planner, const struct wo_finding_fix *fix, const struct wo_choice *choice,
-                                const struct wo_finding_change *change, struct wo_view key) {
+static struct wo_view new_value(struct planner *planner, const struct wo_choice *choice, const struct wo_finding_change *change,
+                                struct wo_view key) {
   char number[VALUE_BYTES];
-  if (find_number(change, fix, choice, number, sizeof number)) return wo_arena_copy(planner->arena, wo_view_of(number));
+  if (find_number(change, choice, number, sizeof number)) return wo_arena_copy(planner->arena, wo_view_of(number));
   return wo_view_equal(change->spelling.key, key) ? change->spelling.value : (struct wo_view){0};
 }
 
@@ -107,7 +106,7 @@ static enum wo_status add_variable(struct planner *planner, const struct wo_even
   return WO_OK;
 }
 
-static enum wo_status add_change(struct planner *planner, const struct wo_finding_fix *fix, const struct wo_choice *choice,
+static enum wo_status add_change(struct planner *planner, const struct wo_choice *choice,
                                  const struct wo_finding_change *change) {
   const struct wo_event *const event = find_place(planner, change);
   const struct wo_event *const seen = wo_event_get(&planner->report->job->events, change->where);
@@ -116,8 +115,7 @@ static enum wo_status add_change(struct planner *planner, const struct wo_findin
     return WO_OK;
   }
   if (!seen && change->spelling.style == WO_STYLE_EXPORT) return add_line(planner, change);
-  const struct wo_view to =
-      seen ? new_value(planner, fix, choice, change, wo_event_text(seen, WO_FIELD_KEY)) : (struct wo_view){0};
+  const struct wo_view to = seen ? new_value(planner, choice, change, wo_event_text(seen, WO_FIELD_KEY)) : (struct wo_view){0};
   bool is_added = false;
   if (!event && seen && wo_shell_is_plain(to) && add_variable(planner, seen, to, &is_added) != WO_OK) return WO_E_NOMEM;
   if (is_added) return WO_OK;
@@ -147,7 +145,7 @@ enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_fin
   for (size_t i = 0; i < choice_count; i++) {
     const struct wo_finding_fix *const fix = &fixes[choices[i].proposal];
     for (size_t k = 0; k < fix->change_count; k++) {
-      if (add_change(&planner, fix, &choices[i], &fix->changes[k]) != WO_OK) return WO_E_NOMEM;
+      if (add_change(&planner, &choices[i], &fix->changes[k]) != WO_OK) return WO_E_NOMEM;
     }
     for (size_t k = 0; k < fix->command_count && fix->change_count == 0; k++) {
       wo_message(notes, fix->commands[k], "a change of the program: make it by hand");

@@ -4,8 +4,13 @@
 #include <assert.h>
 #include <inttypes.h>
 
+#include "cuda_replay/pattern/alloc_pattern_edit.h"
+
 /* Bytes of a value that a message repeats. */
 enum { SHOWN_MAX = 60 };
+
+/* How often a replay repeats the passes of a step for a stated accumulation: every pass after the second has its peak. */
+enum { PASSES = 2 };
 
 bool wo_change_is_any(const struct wo_change *change) {
   return change->set_count > 0 || change->capacity_bytes > 0 || wo_change_alters_program(change);
@@ -13,6 +18,22 @@ bool wo_change_is_any(const struct wo_change *change) {
 
 bool wo_change_alters_program(const struct wo_change *change) {
   return change->has_scale || change->transform_count > 0;
+}
+
+static bool is_stated_accumulation(const struct wo_change *change, size_t index) {
+  return wo_transform_is_accumulation(change->transforms[index].transform) && change->transforms[index].from > 0;
+}
+
+/* Whether the recorded program accumulates already. */
+static bool is_recorded(const struct wo_change *change, size_t index) {
+  return is_stated_accumulation(change, index) && change->transforms[index].from > 1;
+}
+
+bool wo_change_is_of_sizes(const struct wo_change *change) {
+  for (size_t i = 0; i < change->transform_count; i++) {
+    if (!is_recorded(change, i)) return false;
+  }
+  return change->set_count == 0;
 }
 
 /* ---- Items ---- */
@@ -47,11 +68,12 @@ static enum wo_status add_scale(struct wo_change *change, struct wo_view value, 
 }
 
 /* Keeps transforms in the order given. */
-static enum wo_status keep_transform(struct wo_change *change, const struct wo_transform *transform, uint32_t amount,
-                                     struct wo_err *err) {
+static enum wo_status keep_transform(struct wo_change *change, const struct wo_transform *transform, uint32_t from,
+                                     uint32_t amount, struct wo_err *err) {
   if (change->transform_count == WO_CHANGE_TRANSFORMS_MAX)
     return wo_err_set(err, WO_E_USAGE, "--transform can be given %d times at the most", WO_CHANGE_TRANSFORMS_MAX);
   change->transforms[change->transform_count].transform = transform;
+  change->transforms[change->transform_count].from = from;
   change->transforms[change->transform_count++].amount = amount;
   return WO_OK;
 }
@@ -61,7 +83,7 @@ static enum wo_status add_transform(struct wo_change *change, struct wo_view val
   const struct wo_transform *transform = NULL;
   uint32_t amount = 0;
   if (wo_transform_parse(value, &transform, &amount, &reason) != WO_OK) return refuse(err, "transform", &reason);
-  return keep_transform(change, transform, amount, err);
+  return keep_transform(change, transform, 0, amount, err);
 }
 
 static const struct {
@@ -94,6 +116,18 @@ static enum wo_status add_size(struct wo_change *change, enum wo_scale_axis_id i
   return WO_OK;
 }
 
+/* "accumulate=4:8": any amount, since two passes are replayed. */
+static enum wo_status add_accumulation(struct wo_change *change, const struct wo_proposed_part *part, struct wo_err *err) {
+  struct wo_err reason = {0};
+  const struct wo_transform *transform = NULL;
+  uint32_t amount = 0;
+  if (wo_transform_choose(part->text, true, PASSES, &transform, &amount, &reason) != WO_OK)
+    return refuse(err, "transform", &reason);
+  if (wo_transform_is_accumulation(transform)) return keep_transform(change, transform, part->from, part->to, err);
+  wo_err_set(&reason, WO_E_SYNTAX, "%s takes no present number", transform->name);
+  return refuse(err, "transform", &reason);
+}
+
 static enum wo_status add_part(struct wo_change *change, const struct wo_proposed_part *part, struct wo_err *err) {
   struct wo_err reason = {0};
   const struct wo_transform *transform = NULL;
@@ -106,9 +140,13 @@ static enum wo_status add_part(struct wo_change *change, const struct wo_propose
   case WO_PROPOSED_SETTINGS:
     return add_set(change, part->text, err);
   case WO_PROPOSED_TRANSFORM:
+    if (part->from > 0) return add_accumulation(change, part, err);
     if (wo_transform_choose(part->text, part->to > 0, part->to, &transform, &amount, &reason) != WO_OK)
       return refuse(err, "transform", &reason);
-    return keep_transform(change, transform, amount, err);
+    return keep_transform(change, transform, 0, amount, err);
+  case WO_PROPOSED_LEFT_OUT:
+    return wo_err_set(err, WO_E_USAGE, "it also changes %.*s, which no replay does", (int)wo_view_sub(part->text, 0, 40).len,
+                      part->text.len > 0 ? part->text.ptr : "");
   case WO_PROPOSED_OTHER:
     break;
   }
@@ -119,6 +157,30 @@ enum wo_status wo_change_add_proposed(struct wo_change *change, const struct wo_
   enum wo_status status = WO_OK;
   for (size_t i = 0; i < proposed->count && status == WO_OK; i++) status = add_part(change, &proposed->parts[i], err);
   return status;
+}
+
+/* ---- The effective batch ---- */
+
+/* The index of the accumulation; the count of transforms if there is none. */
+static size_t find_accumulation(const struct wo_change *change) {
+  size_t at = 0;
+  while (at < change->transform_count && !wo_transform_is_accumulation(change->transforms[at].transform)) at++;
+  return at;
+}
+
+void wo_change_set_micro_batch(struct wo_change *change, uint32_t micro_batch) {
+  struct wo_scale_axis *const axis = &change->scale.axes[WO_AXIS_MICRO_BATCH];
+  const size_t at = find_accumulation(change);
+  assert(micro_batch > 0 && axis->from > 0);
+  axis->to = micro_batch;
+  if (at == change->transform_count || change->transforms[at].from == 0) return;
+  const uint64_t amount = (uint64_t)change->transforms[at].from * axis->from / micro_batch;
+  change->transforms[at].amount = amount < UINT32_MAX ? (uint32_t)amount : UINT32_MAX;
+}
+
+uint32_t wo_change_accumulation(const struct wo_change *change) {
+  const size_t at = find_accumulation(change);
+  return at < change->transform_count ? change->transforms[at].amount : 0;
 }
 
 /* ---- Settings ---- */
@@ -157,6 +219,7 @@ void wo_change_text(const struct wo_change *change, struct wo_text *out) {
   }
   for (size_t i = 0; i < change->transform_count; i++) {
     wo_text_add(out, "%s%s", separator, change->transforms[i].transform->name);
+    if (change->transforms[i].from > 0) wo_text_add(out, " %" PRIu32 " ->", change->transforms[i].from);
     if (change->transforms[i].amount > 0) wo_text_add(out, " %" PRIu32, change->transforms[i].amount);
     separator = ", ";
   }
@@ -207,50 +270,50 @@ enum wo_status wo_change_prepare(const struct wo_change *change, const struct wo
   return WO_OK;
 }
 
-/* Replaces *pattern by its transform. The classes of a transformed pattern are not known, so each transform except the first
- * begins by classifying it; `classes` belong to the original pattern and are valid for the first transform. */
-static enum wo_status transform(const struct wo_change *change, size_t index, const struct wo_classes *classes,
-                                enum wo_bound bound, struct wo_alloc_pattern *pattern, struct wo_err *err) {
+/* A pattern that transforms replace, one after the other. */
+struct changing {
+  struct wo_alloc_pattern pattern;
+  const struct wo_classes
+      *classes; /* the original pattern's, as long as no transform has added or removed instances; else NULL */
+};
+
+/* Replaces the pattern by its transform; one without known classes is classified first. */
+static enum wo_status transform(struct changing *changing, const struct wo_change *change, size_t index, enum wo_bound bound,
+                                struct wo_err *err) {
   struct wo_classes found = {0};
-  assert(index < change->transform_count);
   struct wo_alloc_pattern changed;
-  if (index > 0) {
-    const enum wo_status status = wo_classify(pattern, NULL, &found);
-    if (status != WO_OK) return wo_err_set(err, status, "%s", wo_status_text(status));
-  }
+  const struct wo_transform *const row = change->transforms[index].transform;
+  const uint32_t amount = is_stated_accumulation(change, index) ? PASSES : change->transforms[index].amount;
+  enum wo_status status = changing->classes ? WO_OK : wo_classify(&changing->pattern, NULL, &found);
+  if (status != WO_OK) return wo_err_set(err, status, "%s", wo_status_text(status));
   const struct wo_transform_request request = {
-      .pattern = pattern, .classes = index > 0 ? &found : classes, .amount = change->transforms[index].amount, .bound = bound};
-  const enum wo_status status = wo_transform_apply(change->transforms[index].transform, &request, &changed, err);
-  if (index > 0) wo_classes_done(&found);
+      .pattern = &changing->pattern, .classes = changing->classes ? changing->classes : &found, .amount = amount, .bound = bound};
+  status = wo_transform_apply(row, &request, &changed, err);
+  if (!changing->classes) wo_classes_done(&found);
   if (status != WO_OK) return status;
-  wo_alloc_pattern_done(pattern);
-  *pattern = changed;
+  wo_alloc_pattern_done(&changing->pattern);
+  *changing = (struct changing){.pattern = changed};
   return WO_OK;
 }
 
-/* A scaling that changes nothing makes the copy that transforms start from. */
 enum wo_status wo_change_apply(const struct wo_change *change, const struct wo_change_basis *basis, enum wo_bound bound,
                                struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
-  struct wo_alloc_pattern pattern;
+  struct changing changing = {.classes = basis->classes};
   assert(wo_change_alters_program(change));
   enum wo_status status = WO_OK;
-  size_t next = 0;
-  if (change->has_scale) {
-    status = wo_scale_apply(basis->pattern, &basis->exponents, &change->scale, bound, &pattern, err);
-  } else {
-    const struct wo_transform_request request = {
-        .pattern = basis->pattern, .classes = basis->classes, .amount = change->transforms[0].amount, .bound = bound};
-    status = wo_transform_apply(change->transforms[0].transform, &request, &pattern, err);
-    next = 1;
-  }
+  if (change->has_scale)
+    status = wo_scale_apply(basis->pattern, &basis->exponents, &change->scale, bound, &changing.pattern, err);
+  else if (!wo_alloc_pattern_copy(basis->pattern, &changing.pattern))
+    status = wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   if (status != WO_OK) return status;
-  for (; next < change->transform_count && status == WO_OK; next++)
-    status = transform(change, next, basis->classes, bound, &pattern, err);
+  for (size_t i = 0; i < change->transform_count && status == WO_OK; i++) {
+    if (!is_recorded(change, i)) status = transform(&changing, change, i, bound, err);
+  }
   if (status != WO_OK) {
-    wo_alloc_pattern_done(&pattern);
+    wo_alloc_pattern_done(&changing.pattern);
     return status;
   }
-  *ret_pattern = pattern;
+  *ret_pattern = changing.pattern;
   return WO_OK;
 }
 

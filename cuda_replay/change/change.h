@@ -25,6 +25,7 @@ struct wo_change {
   struct wo_scale_spec scale;
   struct {
     const struct wo_transform *transform;
+    uint32_t from; /* the amount that the recorded program has; 0: not stated */
     uint32_t amount;
   } transforms[WO_CHANGE_TRANSFORMS_MAX];
   size_t transform_count;
@@ -37,6 +38,9 @@ bool wo_change_is_any(const struct wo_change *change);
 /* Whether it changes the program: sizes or transforms, not only settings. */
 bool wo_change_alters_program(const struct wo_change *change);
 
+/* Whether it changes nothing but sizes: an accumulation that the recorded program has already may be among them. */
+bool wo_change_is_of_sizes(const struct wo_change *change);
+
 /* Adds one item: "set", "scale" or "transform" with the value of the option of this name; views point into the value. WO_E_USAGE
  * with a message that names the option and the value that it needs; *change is unchanged then. */
 enum wo_status wo_change_add(struct wo_change *change, struct wo_view name, struct wo_view value, struct wo_err *err);
@@ -44,6 +48,13 @@ enum wo_status wo_change_add(struct wo_change *change, struct wo_view name, stru
 /* Adds the changes that a diagnosis proposes; views point into its texts. WO_E_USAGE with the reason, as for the options; *change
  * may hold a part of it then. */
 enum wo_status wo_change_add_proposed(struct wo_change *change, const struct wo_proposed_change *proposed, struct wo_err *err);
+
+/* Sets the new micro-batch of a change that has one; an accumulation whose present amount is stated grows by the factor by which
+ * the batch shrinks, so that the effective batch stays. `micro_batch` divides the present one. */
+void wo_change_set_micro_batch(struct wo_change *change, uint32_t micro_batch);
+
+/* The accumulation that the change sets; 0: none. */
+uint32_t wo_change_accumulation(const struct wo_change *change);
 
 /* The allocator's settings under the change: its sets replace the recorded ones, as a new PYTORCH_CUDA_ALLOC_CONF would; a memory
  * fraction is set by the program and stays. Without any set, the recorded settings. Statuses of wo_alloc_settings_parse;

@@ -39,6 +39,10 @@ static const struct wo_transform *find(struct wo_view name) {
   return NULL;
 }
 
+bool wo_transform_is_accumulation(const struct wo_transform *transform) {
+  return transform->apply == wo__transform_accumulate;
+}
+
 static enum wo_status check_amount(const struct wo_transform *row, uint32_t amount, struct wo_err *err) {
   if (row->amount_max == 0) return wo_err_set(err, WO_E_SYNTAX, "%s takes no number", row->name);
   if (amount >= row->amount_min && amount <= row->amount_max) return WO_OK;

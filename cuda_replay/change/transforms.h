@@ -47,6 +47,9 @@ enum wo_status wo_transform_choose(struct wo_view name, bool has_amount, uint32_
 enum wo_status wo_transform_parse(struct wo_view text, const struct wo_transform **ret_transform, uint32_t *ret_amount,
                                   struct wo_err *err);
 
+/* Whether it is the one that repeats forward and backward before the optimizer's step. */
+bool wo_transform_is_accumulation(const struct wo_transform *transform);
+
 /* Applies one transform; the result is a pattern of its own, released with wo_alloc_pattern_done. Its classes must be found again
  * (wo_classify) before the next transform. */
 enum wo_status wo_transform_apply(const struct wo_transform *transform, const struct wo_transform_request *request,

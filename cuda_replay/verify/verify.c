@@ -88,6 +88,7 @@ static enum wo_status try_row(struct maker *maker, const struct wo_change *chang
   if (row->is_beyond) row->cost *= 2;
   for (size_t i = 0; i < row->choice_count; i++) {
     row->choices[i].micro_batch = found.scale.axes[WO_AXIS_MICRO_BATCH].to;
+    row->choices[i].grad_accum = wo_change_accumulation(&found);
     row->choices[i].seq_len = found.scale.axes[WO_AXIS_SEQ_LEN].to;
   }
   return row->change.ptr ? WO_OK : wo_err_nomem(maker->err);

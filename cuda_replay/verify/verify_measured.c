@@ -52,7 +52,7 @@ void wo_verify_apply_measured(const struct wo_verify_subject *subject, const str
   const struct wo_job_sizes *const sizes = subject->sizes;
   if (!sizes || sizes->measured.micro_batch < 1 || subject->capacity_bytes == 0 || result->fit == WO_VERIFY_UNTRIED) return;
   const struct wo_measured_run *const run = &sizes->measured;
-  if (change && (change->set_count > 0 || change->transform_count > 0)) return;
+  if (change && !wo_change_is_of_sizes(change)) return;
   const double micro_batch = setting(change, WO_AXIS_MICRO_BATCH, sizes->micro_batch);
   const double seq_len = setting(change, WO_AXIS_SEQ_LEN, sizes->seq_len);
   if (!(micro_batch >= 1)) return;

@@ -64,7 +64,10 @@ static enum wo_status try_value(struct finder *finder, size_t index, unsigned sh
   struct wo_verify_search search = *finder->search;
   assert(index < finder->list.count);
   search.shuffles = shuffles;
-  finder->change->scale.axes[finder->axis].to = finder->list.values[index];
+  if (finder->axis == WO_AXIS_MICRO_BATCH)
+    wo_change_set_micro_batch(finder->change, finder->list.values[index]);
+  else
+    finder->change->scale.axes[finder->axis].to = finder->list.values[index];
   return wo_verify_search_try(&search, finder->change, ret_result, finder->err);
 }
 

@@ -8,6 +8,7 @@
 
 #include "parsers/base/limits.h"
 #include "parsers/base/clean.h"
+#include "parsers/base/exchange/proposed_change.h"
 #include "parsers/formats/formats.h"
 #include "rules/check/pattern_attack.h"
 #include "rules/load/model_shape.h"
@@ -251,7 +252,8 @@ static void check_programs(const struct wo_lint_rule *rule, const struct wo_fix 
     wo__lint_complain(rule, WO_E_SYNTAX, "'stand_ins' of a fix that is meant for any program are never tried");
 }
 
-/* One item of replays_as: an option of `whyoom replay` without its dashes, and its value, which may hold expressions. */
+/* One item of replays_as: an option of `whyoom replay` without its dashes, and its value, which may hold expressions: settings
+ * may begin with those that the job has. */
 static bool is_replay_item(struct wo_view item) {
   static const char *const words[] = {
 #define WO_REPLAY_WORD(text) text,
@@ -260,6 +262,8 @@ static bool is_replay_item(struct wo_view item) {
   };
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     const struct wo_view word = wo_view_of(words[i]);
+    if (wo_view_starts(item, "set={") && wo_view_starts(word, "set=") && wo_view_has(item, words[i] + sizeof "set=" - 1))
+      return true;
     if (!wo_view_starts(item, words[i])) continue;
     if (wo_view_ends(word, "=") || wo_view_ends(word, ":")) return item.len > word.len;
     if (item.len == word.len || item.ptr[word.len] == '=') return true;
@@ -282,15 +286,13 @@ static struct wo_view cut_item(struct wo_view *rest) {
 /* What the patch of a fix changes, its replay must change too, or it would be proven without its price: gradients stay alive from
  * the first pass on once a step accumulates. */
 static void check_replayed_changes(const struct wo_lint_rule *rule, const struct wo_fix *fix) {
-  static const struct {
-    const char *knob, *word;
-  } replayed[] = {{"micro_batch", "scale=micro_batch="}, {"seq_len", "scale=seq_len="}, {"grad_accum", "transform=accumulate="}};
   const struct wo_view source = wo_template_source(fix->replays_as);
   for (size_t i = 0; i < fix->change_count && source.len > 0; i++) {
-    for (size_t k = 0; k < sizeof replayed / sizeof *replayed; k++) {
-      if (!wo_view_is(fix->changes[i].knob, replayed[k].knob) || wo_view_has(source, replayed[k].word)) continue;
-      wo__lint_complain(rule, WO_E_SYNTAX, "it changes '%s', and replays_as has no '%s'", replayed[k].knob, replayed[k].word);
-    }
+    const struct wo_view knob = fix->changes[i].knob;
+    const char *const word = wo_proposed_change_word(knob);
+    if (word && wo_view_has(source, word)) continue;
+    wo__lint_complain(rule, WO_E_SYNTAX, "it changes '%.*s', and replays_as %s%s%s", WO_SHOWN(knob),
+                      word ? "has no '" : "cannot say so", word ? word : "", word ? "'" : "");
   }
 }
 

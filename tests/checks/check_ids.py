@@ -21,6 +21,7 @@ OTHER_WORDS = (
     ("cuda_replay/", "*", "cuda_replay sees no rules: names of classes, actions, axes, options, keys of JSON and of traces"),
     ("parsers/base/command/call.c", "time-limit", "an option"),
     ("parsers/base/exchange/transforms.def", "offload-optimizer offload-parameters", "names of transforms"),
+    ("parsers/base/exchange/replayed_knobs.def", "offload-optimizer offload-parameters", "names of transforms"),
     ("parsers/event/event_kinds.def", "preempted xid", "names of kinds"),
     ("parsers/event/fields.def", "dtype max_model_len max_num_seqs xid", "names of fields"),
     ("parsers/event/marks.def", "seff smi-table smi-q smi-xml gpustat sacct-json", "names of marks"),

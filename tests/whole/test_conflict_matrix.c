@@ -277,6 +277,38 @@ static void check_allocator(const struct sample_job *sample, const struct wo_fin
     COMPLAIN("%.*s: garbage_collection_threshold without a fraction", (int)fix->id.len, fix->id.ptr);
 }
 
+static const struct wo_proposed_part *find_part(const struct wo_finding_fix *fix, enum wo_proposed_sort sort, const char *text) {
+  for (size_t i = 0; i < fix->replay.count; i++) {
+    const struct wo_proposed_part *const part = &fix->replay.parts[i];
+    if (part->sort == sort && (!text || wo_view_is(part->text, text))) return part;
+  }
+  return NULL;
+}
+
+/* What is replayed is what the user is told to change: the same sizes, the same effective batch, the settings as they are typed.
+ */
+static void check_replayed(const struct wo_finding_fix *fix, const char *log) {
+  const struct wo_proposed_part *const batch = find_part(fix, WO_PROPOSED_MICRO_BATCH, NULL);
+  const struct wo_proposed_part *const passes = find_part(fix, WO_PROPOSED_TRANSFORM, "accumulate");
+  const struct wo_proposed_part *const settings = find_part(fix, WO_PROPOSED_SETTINGS, NULL);
+  if (fix->replay.count == 0) return;
+  if (find_part(fix, WO_PROPOSED_LEFT_OUT, NULL) || find_part(fix, WO_PROPOSED_OTHER, NULL))
+    COMPLAIN("%.*s: not replayed as it is made", (int)fix->id.len, fix->id.ptr);
+  if (batch && (!passes || (uint64_t)batch->from * passes->from != (uint64_t)batch->to * passes->to))
+    COMPLAIN("%.*s: another effective batch", (int)fix->id.len, fix->id.ptr);
+  for (size_t i = 0; i < fix->change_count; i++) {
+    const struct wo_finding_change *const change = &fix->changes[i];
+    const struct wo_proposed_part *const part = wo_view_is(change->knob, "micro_batch")  ? batch
+                                                : wo_view_is(change->knob, "grad_accum") ? passes
+                                                                                         : NULL;
+    if (part && (part->from != change->from.number.mid || part->to != change->to.number.mid))
+      COMPLAIN("%.*s: replayed at another size", (int)fix->id.len, fix->id.ptr);
+  }
+  char typed[512];
+  snprintf(typed, sizeof typed, "%.*s", settings ? (int)settings->text.len : 0, settings ? settings->text.ptr : "");
+  if (settings && !types(fix, typed)) COMPLAIN("%.*s: replayed with %s", (int)fix->id.len, fix->id.ptr, typed);
+}
+
 static void check_fix(const struct sample_job *sample, const struct wo_finding_fix *made, const char *log, struct seen *seen) {
   const struct wo_pack *const pack = sample->diagnosis.pack;
   const struct wo_fix *const fix = wo_pack_fix(pack, made->id);
@@ -290,6 +322,7 @@ static void check_fix(const struct sample_job *sample, const struct wo_finding_f
   for (size_t i = 0; i < made->change_count; i++) check_change(made, &made->changes[i], log);
   check_myths(made, log);
   check_allocator(sample, made, log);
+  check_replayed(made, log);
   const struct wo_value capacity = sample_fact(sample, "gpu.capacity");
   if (made->has_saves && capacity.is_known && (made->saves_bytes.hi > capacity.number.hi || made->saves_bytes.hi <= 0))
     COMPLAIN("%.*s saves %.0f bytes", (int)made->id.len, made->id.ptr, made->saves_bytes.hi);

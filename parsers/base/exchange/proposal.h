@@ -80,10 +80,11 @@ struct wo_proof {
   double margin_bytes;        /* negative: that much is missing */
 };
 
-/* A proposal that was chosen, and the value that a search found: 0 if the proposal stays as it is. */
+/* A proposal that was chosen, with the sizes at which it was replayed; a patch writes these. 0: the change has no such size. */
 struct wo_choice {
   size_t proposal; /* index */
   uint32_t micro_batch;
+  uint32_t grad_accum;
   uint32_t seq_len;
 };
 

@@ -56,35 +56,36 @@ static void show(const struct wo_patch_edit *edits, size_t count, const struct w
 struct row {
   const char *fix;
   uint32_t micro_batch; /* that the search settled on; 0: the proposed one */
-  const char *log;      /* before the failure */
-  const char *script;   /* NULL: none is given */
-  const char *config;   /* of train.yaml, NULL: none */
-  const char *edits;    /* see show() */
+  uint32_t grad_accum;
+  const char *log;    /* before the failure */
+  const char *script; /* NULL: none is given */
+  const char *config; /* of train.yaml, NULL: none */
+  const char *edits;  /* see show() */
 };
 
 static const struct row rows[] = {
     /* flags of a script; the search went further than the fix proposes, and accumulation follows */
-    {"reduce-micro-batch", 2, "", SCRIPT("python t.py --per_device_train_batch_size 8 --gradient_accumulation_steps 4\n"), NULL,
-     "run.sh:3 per_device_train_batch_size 8 -> 2\nrun.sh:3 gradient_accumulation_steps 4 -> 16\n"},
-    {"reduce-micro-batch", 0, "", SCRIPT("python t.py --per_device_train_batch_size 8 --gradient_accumulation_steps 4\n"), NULL,
-     "run.sh:3 per_device_train_batch_size 8 -> 4\nrun.sh:3 gradient_accumulation_steps 4 -> 8\n"},
+    {"reduce-micro-batch", 2, 16, "", SCRIPT("python t.py --per_device_train_batch_size 8 --gradient_accumulation_steps 4\n"),
+     NULL, "run.sh:3 per_device_train_batch_size 8 -> 2\nrun.sh:3 gradient_accumulation_steps 4 -> 16\n"},
+    {"reduce-micro-batch", 0, 0, "", SCRIPT("python t.py --per_device_train_batch_size 8 --gradient_accumulation_steps 4\n"),
+     NULL, "run.sh:3 per_device_train_batch_size 8 -> 4\nrun.sh:3 gradient_accumulation_steps 4 -> 8\n"},
     /* a configuration */
-    {"reduce-micro-batch", 2, "", NULL, "per_device_train_batch_size: 8\ngradient_accumulation_steps: 4\n",
+    {"reduce-micro-batch", 2, 16, "", NULL, "per_device_train_batch_size: 8\ngradient_accumulation_steps: 4\n",
      "train.yaml:1 per_device_train_batch_size 8 -> 2\ntrain.yaml:2 gradient_accumulation_steps 4 -> 16\n"},
     /* the log shows what a variable of the script gave */
-    {"reduce-micro-batch", 4, "per_device_train_batch_size: 8\n",
+    {"reduce-micro-batch", 4, 0, "per_device_train_batch_size: 8\n",
      SCRIPT("MB=8\npython t.py --per_device_train_batch_size \"$MB\"\n"), NULL, "run.sh:3 MB 8 -> 4\n"},
     /* nobody knows where it is set */
-    {"reduce-micro-batch", 4, "per_device_train_batch_size: 8\n", SCRIPT("python t.py\n"), NULL,
+    {"reduce-micro-batch", 4, 0, "per_device_train_batch_size: 8\n", SCRIPT("python t.py\n"), NULL,
      "whyoom: per_device_train_batch_size: 4: it is set in none of the scripts and configurations given; change it where the job "
      "sets it\n"},
     /* the environment: a line of the script, else a word to the user */
-    {"enable-expandable-segments", 0, "PyTorch version: 2.6.0+cu124\n", SCRIPT("python t.py\n"), NULL,
+    {"enable-expandable-segments", 0, 0, "PyTorch version: 2.6.0+cu124\n", SCRIPT("python t.py\n"), NULL,
      "run.sh:0   -> export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n"},
-    {"enable-expandable-segments", 0, "PyTorch version: 2.6.0+cu124\n", NULL, NULL,
+    {"enable-expandable-segments", 0, 0, "PyTorch version: 2.6.0+cu124\n", NULL, NULL,
      "whyoom: export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: no batch script is among the files given; set it where "
      "the job is started\n"},
-    {"enable-checkpointing", 0, "", SCRIPT("python t.py --per_device_train_batch_size 8\n"), NULL,
+    {"enable-checkpointing", 0, 0, "", SCRIPT("python t.py --per_device_train_batch_size 8\n"), NULL,
      "whyoom: model.gradient_checkpointing_enable()   # transformers; else torch.utils.checkpoint.checkpoint around each block: "
      "a change of the program: make it by hand\n"},
 };
@@ -114,7 +115,7 @@ static void test_rows(void **state) {
     read_job(&sample, *state, &rows[i]);
     const struct wo_finding_fix *const fix = find_fix(sample.report, rows[i].fix);
     if (!fix) fail_msg("row %zu: %s is not proposed", i, rows[i].fix);
-    const struct wo_choice choice = {.proposal = 0, .micro_batch = rows[i].micro_batch};
+    const struct wo_choice choice = {.proposal = 0, .micro_batch = rows[i].micro_batch, .grad_accum = rows[i].grad_accum};
     wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
     assert_int_equal(wo_patch_plan(sample.report, fix, &choice, 1, &arena, &edits, &count, &notes), WO_OK);
     show(edits, count, &notes, &text);

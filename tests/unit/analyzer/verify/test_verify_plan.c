@@ -62,9 +62,11 @@ static void test_lora(void **state) {
   assert_false(sizes->are_contradicting);
   const struct wo_proposal *const batch = find(&plan, "reduce-micro-batch");
   assert_non_null(batch);
-  assert_int_equal(batch->change.count, 1);
+  assert_int_equal(batch->change.count, 2);
   assert_int_equal(batch->change.parts[0].sort, WO_PROPOSED_MICRO_BATCH);
   assert_true(batch->change.parts[0].from == 2 && batch->change.parts[0].to == 1);
+  assert_int_equal(batch->change.parts[1].sort, WO_PROPOSED_TRANSFORM);
+  assert_true(batch->change.parts[1].from == 8 && batch->change.parts[1].to == 16);
   assert_true(wo_view_is(batch->paste, "--per_device_train_batch_size 1  --gradient_accumulation_steps 16"));
   assert_true(wo_view_ends(plan.diagnosed.resubmit, "run_lora.sh"));
   assert_null(find(&plan, "capture-snapshot"));

@@ -55,7 +55,43 @@ static void test_settings(void **state) {
   assert_int_equal(wo_change_settings(&change, &recorded, 206, &found, &err), WO_E_UNKNOWN);
 }
 
+static bool add_proposed(struct wo_change *change, const char *text) {
+  const struct wo_proposed_change proposed = wo_proposed_change_read(wo_view_of(text));
+  struct wo_err err = {0};
+  return wo_change_add_proposed(change, &proposed, &err) == WO_OK;
+}
+
+/* The accumulation follows the micro-batch, and what the recorded program has already is not made again. */
+static void test_accumulation(void **state) {
+  (void)state;
+  struct wo_change change = {0}, recorded = {0}, none = {0}, refused = {0};
+  struct wo_text text = {0};
+  assert_true(add_proposed(&change, "scale=micro_batch=8:4 transform=accumulate=1:2"));
+  assert_int_equal(wo_change_accumulation(&change), 2);
+  wo_change_set_micro_batch(&change, 1);
+  assert_int_equal(change.scale.axes[WO_AXIS_MICRO_BATCH].to, 1);
+  assert_int_equal(wo_change_accumulation(&change), 8);
+  assert_false(wo_change_is_of_sizes(&change));
+  wo_change_text(&change, &text);
+  assert_true(wo_view_is((struct wo_view){text.ptr, text.len}, "micro_batch 8 -> 1, accumulate 1 -> 8"));
+  wo_text_done(&text);
+  assert_true(add_proposed(&recorded, "scale=micro_batch=8:4 transform=accumulate=1024:2048"));
+  assert_int_equal(wo_change_accumulation(&recorded), 2048);
+  assert_true(wo_change_is_of_sizes(&recorded));
+  assert_true(add_proposed(&none, "scale=micro_batch=8:4"));
+  wo_change_set_micro_batch(&none, 2);
+  assert_int_equal(wo_change_accumulation(&none), 0);
+  assert_false(add_proposed(&refused, "transform=shard=2:8"));
+  assert_false(add_proposed(&refused, "transform=melt=2:8"));
+  struct wo_proposed_change left_out = wo_proposed_change_read(WO_VIEW("scale=micro_batch=8:4"));
+  struct wo_err err = {0};
+  wo_proposed_change_leave_out(&left_out, WO_VIEW("optimizer"));
+  assert_int_equal(wo_change_add_proposed(&refused, &left_out, &err), WO_E_USAGE);
+  assert_string_equal(err.message, "it also changes optimizer, which no replay does");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_items), cmocka_unit_test(test_settings)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_items), cmocka_unit_test(test_settings),
+                                     cmocka_unit_test(test_accumulation)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
