@@ -61,6 +61,7 @@ static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_
       .layers = wo_verify_number(report, "model.layers"),
       .hidden = wo_verify_number(report, "model.hidden_size"),
       .vocabulary = wo_verify_number(report, "model.vocab_size"),
+      .step = wo_verify_number(report, "job.step"),
       .alloc_conf = words(report, "config.alloc_conf"),
       .torch = read_torch(report, arena),
       .phase = words(report, "oom.phase"),
@@ -131,7 +132,10 @@ enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_ver
   for (size_t i = 0; i < report->finding_count && used < FINDINGS_MAX; i++) {
     const struct wo_finding *const finding = &report->findings[i];
     if (!finding->cause->is_failure) continue;
-    if (used++ == 0) plan->diagnosed.cause = finding->cause->id;
+    if (used++ == 0) {
+      plan->diagnosed.cause = finding->cause->id;
+      plan->diagnosed.sizes.grows = wo_view_is(finding->cause->family, "leak_growth");
+    }
     for (size_t k = 0; k < finding->fix_count; k++) {
       if (is_wanted(plan, &finding->fixes[k])) add_fix(plan, proposals, &finding->fixes[k]);
     }

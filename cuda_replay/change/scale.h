@@ -74,6 +74,11 @@ struct wo_exponents {
 enum wo_status wo_scale_infer(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
                               const struct wo_scale_spec *spec, struct wo_exponents *ret_exponents, struct wo_err *err);
 
+/* Whether a pass begins with a tensor of exactly micro_batch x seq_len tokens, so that the length moves what is allocated. That
+ * sizes are multiples of a length shows nothing: dimensions of images and of models are multiples of the same powers of two. */
+bool wo_scale_has_length(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes, uint32_t micro_batch,
+                         uint32_t seq_len);
+
 /* Releases what it owns; NULL allowed. */
 void wo_exponents_done(struct wo_exponents *exponents);
 

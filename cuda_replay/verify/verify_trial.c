@@ -5,9 +5,11 @@
 #include "cuda_replay/verify/verify_trial.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 #include "cuda_replay/replay/check.h"
 #include "cuda_replay/whatif/steady.h"
+#include "cuda_replay/verify/verify_growth.h"
 #include "cuda_replay/verify/verify_measured.h"
 #include "cuda_replay/whatif/whatif.h"
 #include "parsers/base/units.h"
@@ -103,6 +105,16 @@ static void note_other_lengths(struct wo_verify_subject *subject) {
              "it fits for the step that failed, but steps differ in size: record the largest step");
 }
 
+static uint32_t whole_or_zero(double value) {
+  return value >= 1 && value <= 1e9 ? (uint32_t)value : 0;
+}
+
+static void note_job(struct wo_verify_subject *subject, const struct wo_job_sizes *sizes) {
+  subject->failed_step = sizes->step > 0 ? sizes->step : (double)subject->completed.growth.whole_steps + 1;
+  subject->grows_in_log = sizes->grows;
+  subject->micro_batch = whole_or_zero(sizes->micro_batch);
+}
+
 /* A model that does not reproduce the recording proves nothing about a changed one. */
 static enum wo_status find_why_not_proven(struct wo_verify_subject *subject, struct wo_err *err) {
   const struct wo_recording *const recording = subject->recording;
@@ -164,6 +176,7 @@ enum wo_status wo_verify_subject_make(const struct wo_recording *recording, cons
   subject.is_largest_step = status == WO_OK && is_largest_step(&subject, sizes);
   if (status == WO_OK) status = find_why_not_proven(&subject, err);
   if (status == WO_OK) note_other_lengths(&subject);
+  note_job(&subject, sizes);
   if (status != WO_OK) {
     wo_verify_subject_done(&subject);
     return status;
@@ -471,6 +484,26 @@ static const struct wo_change *rebase(const struct wo_verify_subject *subject, c
   return room;
 }
 
+/* A length of the log may be one that the program's data never has: that of an image model's empty texts, a limit far above them.
+ */
+static void heed_length(const struct wo_verify_subject *subject, const struct wo_change *change,
+                        struct wo_verify_result *result) {
+  if (result->fit != WO_VERIFY_YES || !change || subject->recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) return;
+  const struct wo_scale_axis length = change->scale.axes[WO_AXIS_SEQ_LEN];
+  const struct wo_scale_axis batch = change->scale.axes[WO_AXIS_MICRO_BATCH];
+  const uint32_t micro_batch = batch.from > 0 ? batch.from : subject->micro_batch;
+  if (length.from == length.to || wo_scale_has_length(&subject->pattern, &subject->classes, micro_batch, length.from)) return;
+  result->fit = WO_VERIFY_UNSURE;
+  if (micro_batch == 0)
+    snprintf(result->why, sizeof result->why,
+             "the micro-batch is not known, so that nothing shows whether the length is what fills the memory");
+  else
+    snprintf(result->why, sizeof result->why,
+             "no tensor of the recording has micro-batch %" PRIu32 " x length %" PRIu32
+             " tokens, so that the length may not be what fills the memory",
+             micro_batch, length.from);
+}
+
 enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_change *change, unsigned shuffles,
                              struct wo_verify_result *ret_result, struct wo_err *err) {
   struct part parts[2];
@@ -486,6 +519,8 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
     wo_verify_result_join(&result, &one);
   }
   wo_verify_apply_measured(subject, change, &result);
+  wo_verify_apply_growth(subject, &result);
+  heed_length(subject, rebased, &result);
   *ret_result = result;
   return WO_OK;
 }

@@ -10,7 +10,7 @@
 
 #include "cuda_replay/whatif/capacity.h"
 #include "cuda_replay/classes/classify.h"
-#include "cuda_replay/change/step_completion.h"
+#include "cuda_replay/steps/step_completion.h"
 #include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/change/change.h"
 #include "cuda_replay/recording/trace.h"
@@ -31,6 +31,9 @@ struct wo_verify_subject {
   bool is_largest_step;                /* steps differ in size, and the failed one is as large as any can be */
   bool ends_at_oom;                    /* the recording ends with its last failure: the rest of the step is not in it */
   struct wo_step_completion completed; /* owned: the failed step with the rest that it would have had, if that is known */
+  uint32_t micro_batch;                /* of the job, as its log shows it; 0: not known */
+  double failed_step;                  /* the step that failed, from 1: as the log counts, else as the recording does */
+  bool grows_in_log;                   /* the diagnosis is growth over steps */
   bool is_open;             /* it is not known: getting past the refused request does not show that the step succeeds */
   char why_not_proven[160]; /* why a replay of it is no proof; empty: it is one */
 };

@@ -6,7 +6,7 @@ usage: card.py FILE    a JSON list of tasks; their answers are printed, one line
 A task has a name and the arguments of program.py (`words`), and either
   "record": BYTES, "out": DIR   runs on such a card, recorded as `whyoom record` does it: DIR/trace.pickle is written where memory runs out, and
                                 ends at the refused request; DIR/message.txt has what torch said
-  "least": true, "cards": [...] the smallest card on which all steps run, to within a few MiB, and whether it runs on each of these cards
+  "whole": true, "cards": [...] what it takes on a card without end, and whether all its steps run on each of these cards
 
 Each attempt is a process of its own, forked behind the import of torch, on a card that has so much memory and that nobody else uses: what torch
 can have is all of it, less nothing. Weights are not initialised, as nothing here looks at a value.
@@ -23,7 +23,6 @@ import program
 
 ENTRIES = 100000  # as `whyoom record` keeps at the most
 WHOLE_CARD = 80 << 30
-STEP = 16 << 20  # how finely the least card is looked for
 
 
 def set_card(size):
@@ -66,7 +65,7 @@ def run(torch, args, size, out):
 
     if out and args.from_step == 0:
         record(torch, out)
-    parts = (program.make_conv if args.model == "conv" else program.make_language_model)(torch, args)
+    parts = program.make_parts(torch, args)
     answer = {"ran": True}
     try:
         program.run_steps(torch, args, parts, before_step)
@@ -96,20 +95,12 @@ def attempt(torch, words, size, out=None):
     return json.loads(text) if text else None
 
 
-def find_least(torch, words):
-    """Between what is allocated at the peak and what is reserved on a card without end; more than one gap is not looked for."""
+def find_whole(torch, words):
+    """A smaller card than what is allocated at the peak is never enough, and one of what is reserved always is."""
     whole = attempt(torch, words, WHOLE_CARD)
     if whole is None or not whole["ran"]:
         return {"error": "does not run on any card"}
-    page = 2 << 20
-    fails, runs = whole["allocated"] // page * page - page, -(-whole["reserved"] // page) * page
-    while runs - fails > STEP:
-        middle = (fails + runs) // 2 // page * page
-        if attempt(torch, words, middle)["ran"]:
-            runs = middle
-        else:
-            fails = middle
-    return {"least": runs, "reserved": whole["reserved"], "allocated": whole["allocated"]}
+    return {"reserved": whole["reserved"], "allocated": whole["allocated"]}
 
 
 def do(torch, task):
@@ -120,8 +111,12 @@ def do(torch, task):
             with open(os.path.join(task["out"], "message.txt"), "w", encoding="utf-8") as file:
                 file.write(f"torch.OutOfMemoryError: {answer['message']}\n")
         return answer
-    answer = find_least(torch, task["words"]) if task.get("least") else {}
-    answer["on"] = {str(size): bool(attempt(torch, task["words"], size)["ran"]) for size in task.get("cards", [])}
+    answer = find_whole(torch, task["words"]) if task.get("whole") else {"on": {}}
+    for size in task.get("cards", []):
+        ran = attempt(torch, task["words"], size)
+        if ran is None:
+            return None
+        answer["on"][str(size)] = ran["ran"]
     return answer
 
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """One training run, in one of many variants, recorded: real torch, on a GPU or over the stub libraries beside this file.
 
-usage: program.py --out DIR [--model gpt|llama|conv|varying] [--micro-batch N] [--length N] [--width N] [--layers N] [--vocabulary N]
-                  [--steps N] [--accumulate N] [--shard N] [--offload-optimizer]
+usage: program.py --out DIR [--model gpt|llama|conv|varying|growing|encdec|vit|clip|vlm|experts|unet] [--micro-batch N] [--length N] [--width N]
+                  [--layers N] [--vocabulary N] [--image N] [--steps N] [--accumulate N] [--shard N] [--offload-optimizer]
+                  [--leak graph|outputs] [--evaluate N] [--generate N] [--compile] [--init cpu|cuda]
                   [--optimizer adamw|sgd|momentum|adam-single|adamw-fused] [--dtype autocast|bf16|fp32]
                   [--attention fused|written] [--checkpoint] [--lora RANK] [--loss-parts N] [--keep-gradients] [--clip] [--empty-cache]
                   [--stacks python|all] [--from-step N] [--limit BYTES]
 
-Writes DIR/trace.pickle and DIR/run.json, as tests/gpu/train.py does. --from-step N begins to record before step N (0: before the model
+--evaluate N runs a batch of N without gradients after every second step, --generate N makes N tokens one by one there; --leak keeps the graph
+or the outputs of every step. Writes DIR/trace.pickle and DIR/run.json, as tests/gpu/train.py does. --from-step N begins to record before step N (0: before the model
 is made), and then resets the peaks. Nothing here looks at a value, so that a runtime that computes nothing runs it as well.
 
        program.py --many FILE    one run for each line of arguments, each in a process of its own that is forked behind the import of torch
@@ -19,6 +21,7 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "gpu"))
+import models  # noqa: E402
 import train  # noqa: E402
 
 HEAD_WIDTH = 64
@@ -175,7 +178,9 @@ def make_optimizer(torch, args, parameters):
 
 
 def lengths_of(args):
-    """Of every step; a varying program has others in each, the longest in the middle."""
+    """Of every step; a varying program has others in each, the longest in the middle, and a growing one longer ones."""
+    if args.model == "growing":
+        return [max(16, args.length * (step + 1) // args.steps // 16 * 16) for step in range(args.steps)]
     if args.model != "varying":
         return [args.length] * args.steps
     shares = (5, 11, 3, 16, 7, 13, 2, 9, 15, 4, 12, 6)
@@ -212,9 +217,46 @@ class OffloadedStep:
             there.grad = None if set_to_none else there.grad.zero_()
 
 
+def make_model(torch, args, kind):
+    dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
+    if args.init == "cpu":
+        return kind().to("cuda", dtype)
+    with torch.device("cuda"):
+        return kind().to(dtype)
+
+
+def evaluate(torch, args, model, batch, loss):
+    """A pass without gradients, with a batch of its own."""
+    data, target = batch(args.evaluate, args.length)
+    with torch.no_grad(), torch.autocast("cuda", dtype=torch.bfloat16, enabled=args.dtype == "autocast"):
+        loss(model, data, target)
+
+
+def generate(torch, args, model):
+    """Tokens one by one: all that are there go through the model, and their features are joined, as a cache of keys is."""
+    ids = torch.randint(0, args.vocabulary, (args.micro_batch, 16), device="cuda")
+    kept = None
+    with torch.no_grad(), torch.autocast("cuda", dtype=torch.bfloat16, enabled=args.dtype == "autocast"):
+        for _ in range(args.generate):
+            hidden = model(ids)
+            kept = hidden[:, -1:] if kept is None else torch.cat((kept, hidden[:, -1:]), dim=1)
+            ids = torch.cat((ids, model.head(hidden[:, -1]).argmax(-1, keepdim=True).clamp(0, 1)), dim=1)
+
+
+def keep(torch, args, value, data, kept):
+    """What a program with a leak keeps of every pass."""
+    if args.leak == "graph":
+        kept.append(value)
+    if args.leak == "outputs":
+        kept.append(torch.empty((*data.shape, args.width), device="cuda"))
+
+
 def run_steps(torch, args, parts, before_step):
     kind, batch, loss = parts
-    model = kind().to("cuda", torch.bfloat16 if args.dtype == "bf16" else torch.float32)
+    kept = []
+    model = make_model(torch, args, kind)
+    if args.compile:
+        model.compile(backend="aot_eager")
     if args.shard:
         shard(torch, args, model)
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -225,7 +267,8 @@ def run_steps(torch, args, parts, before_step):
             data, target = batch(args.micro_batch, length)
             with torch.autocast("cuda", dtype=torch.bfloat16, enabled=args.dtype == "autocast"):
                 value = loss(model, data, target)
-            value.backward()
+            value.backward(retain_graph=args.leak == "graph")
+            keep(torch, args, value, data, kept)
             del value
         if args.clip:
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -233,26 +276,38 @@ def run_steps(torch, args, parts, before_step):
         optimizer.zero_grad(set_to_none=not args.keep_gradients)
         if args.empty_cache:
             torch.cuda.empty_cache()
+        if args.evaluate and step % 2 == 1:
+            evaluate(torch, args, model, batch, loss)
+        if args.generate and step % 2 == 1:
+            generate(torch, args, model)
+
+
+def make_parts(torch, args):
+    if args.model == "conv":
+        return make_conv(torch, args)
+    return models.MAKERS.get(args.model, make_language_model)(torch, args)
 
 
 def parse(words):
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", required=True)
-    parser.add_argument("--model", choices=("gpt", "llama", "conv", "varying"), default="gpt")
+    parser.add_argument("--model", choices=("gpt", "llama", "conv", "varying", "growing", *models.MAKERS), default="gpt")
     for name, value in (("micro-batch", 4), ("length", 512), ("width", 1024), ("layers", 8), ("vocabulary", 32000), ("steps", 4),
-                        ("accumulate", 1), ("shard", 0), ("lora", 0), ("loss-parts", 1), ("from-step", 0), ("limit", 0)):
+                        ("accumulate", 1), ("shard", 0), ("lora", 0), ("loss-parts", 1), ("from-step", 0), ("limit", 0), ("image", 224), ("evaluate", 0), ("generate", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--optimizer", choices=("adamw", "adamw-single", "adamw-fused", "sgd", "momentum"), default="adamw")
     parser.add_argument("--dtype", choices=("autocast", "bf16", "fp32"), default="autocast")
     parser.add_argument("--attention", choices=("fused", "written"), default="fused")
     parser.add_argument("--stacks", choices=("python", "all"), default="all")
-    for name in ("checkpoint", "offload-optimizer", "keep-gradients", "clip", "empty-cache"):
+    parser.add_argument("--leak", choices=("graph", "outputs"))
+    parser.add_argument("--init", choices=("cpu", "cuda"), default="cpu")
+    for name in ("checkpoint", "offload-optimizer", "keep-gradients", "clip", "empty-cache", "compile"):
         parser.add_argument(f"--{name}", action="store_true")
     return parser.parse_args(words)
 
 
 def run(torch, args):
-    parts = (make_conv if args.model == "conv" else make_language_model)(torch, args)
+    parts = make_parts(torch, args)
 
     def before_step(step):
         if step == args.from_step > 0:

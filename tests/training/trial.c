@@ -1,9 +1,10 @@
 /* What `whyoom verify` says of changes to one recorded job, on its card and on cards of other sizes.
  *
- * usage: trial TRACE CAPACITY UNCERTAINTY < changes    (bytes; a change is a line as in a rule's replays_as, or empty: none)
+ * usage: trial TRACE CAPACITY UNCERTAINTY MICRO_BATCH < changes    (bytes; the job's own micro-batch, 0: not known; a change is a
+ * line as in a rule's replays_as, or empty: none)
  *
- * Prints a line of JSON for each change: the verdict at the capacity, and the least capacities at which the high and the low end
- * run in every order of addresses, with nothing uncertain. For tests/training/truth.py. */
+ * Prints a line of JSON for each change: the verdict at the capacity, and what is needed at the low and the high end. For
+ * tests/training/truth.py. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,6 @@
 #include "parsers/base/number.h"
 
 enum { LINE_BYTES = 512 };
-
-#define STEP_BYTES (UINT64_C(4) << 20)
 
 static const char *const fit_names[] = {
     [WO_VERIFY_YES] = "yes", [WO_VERIFY_UNSURE] = "not sure", [WO_VERIFY_NO] = "no", [WO_VERIFY_UNTRIED] = "untried"};
@@ -41,40 +40,16 @@ static struct wo_verify_result try_it(const struct wo_verify_subject *subject, c
   return result;
 }
 
-/* The least capacity at which it is not `fails`, with nothing uncertain and no doubt, in two orders of addresses. */
-static uint64_t find_least(const struct wo_verify_subject *subject, const struct wo_change *change, bool is_high,
-                           uint64_t most_bytes) {
-  struct wo_verify_subject asked = *subject;
-  uint64_t fails = most_bytes / 2, runs = most_bytes;
-  asked.uncertainty_bytes = 0;
-  asked.why_not_proven[0] = '\0';
-  asked.is_open = false;
-  while (runs - fails > STEP_BYTES) {
-    asked.capacity_bytes = fails + (runs - fails) / 2;
-    const enum wo_verify_fit fit = try_it(&asked, change, 0).fit;
-    if (is_high ? fit == WO_VERIFY_YES : fit != WO_VERIFY_NO)
-      runs = asked.capacity_bytes;
-    else
-      fails = asked.capacity_bytes;
-  }
-  return runs;
-}
-
 static void answer(const struct wo_verify_subject *subject, const char *line) {
   const struct wo_proposed_change proposed = wo_proposed_change_read(wo_view_of(line)), *const all[] = {&proposed};
   struct wo_change change;
   struct wo_err err = {0};
   if (wo_verify_join_changes(all, 1, &change, &err) != WO_OK) die(err.message);
   const struct wo_verify_result result = try_it(subject, line[0] != '\0' ? &change : NULL, WO_WHATIF_SHUFFLES);
-  printf("{\"change\": \"%s\", \"fit\": \"%s\", \"gets_past\": %s, \"why\": \"%s\", \"margin\": %" PRId64, line,
-         fit_names[result.fit], result.gets_past ? "true" : "false", result.why, result.margin_bytes);
-  if (result.fit != WO_VERIFY_UNTRIED) {
-    struct wo_verify_subject free_card = *subject;
-    free_card.capacity_bytes = 0;
-    const uint64_t most = try_it(&free_card, line[0] != '\0' ? &change : NULL, 0).reserved_hi_bytes;
-    printf(", \"reserved\": %" PRIu64 ", \"high\": %" PRIu64 ", \"low\": %" PRIu64, most,
-           find_least(subject, &change, true, most), find_least(subject, &change, false, most));
-  }
+  printf("{\"change\": \"%s\", \"fit\": \"%s\", \"gets_past\": %s, \"why\": \"%s\", \"margin\": %" PRId64 ", \"lo\": %" PRIu64
+         ", \"hi\": %" PRIu64,
+         line, fit_names[result.fit], result.gets_past ? "true" : "false", result.why, result.margin_bytes,
+         result.reserved_lo_bytes, result.reserved_hi_bytes);
   printf("}\n");
 }
 
@@ -82,9 +57,10 @@ int main(int argc, char **argv) {
   struct wo_recording *recording = NULL;
   struct wo_verify_subject subject;
   struct wo_err err = {0};
-  const struct wo_job_sizes sizes = {.capacity_bytes = 0};
+  struct wo_job_sizes sizes = {.capacity_bytes = 0};
   char line[LINE_BYTES];
-  if (argc != 4) die("usage: trial TRACE CAPACITY UNCERTAINTY < changes");
+  if (argc != 5) die("usage: trial TRACE CAPACITY UNCERTAINTY MICRO_BATCH < changes");
+  sizes.micro_batch = (double)read_number(argv[4]);
   if (wo_trace_open(argv[1], &recording, &err) != WO_OK || recording->traces.count != 1) die(err.message);
   if (wo_verify_subject_make(recording, &recording->traces.items[0], wo_view_of(argv[1]), &sizes, read_number(argv[2]), 0,
                              &subject, &err) != WO_OK)

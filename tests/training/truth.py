@@ -1,7 +1,8 @@
 """Is what `whyoom verify` says true? Used by `run --verify`.
 
 Each program is run on a card on which it fails, recorded as `whyoom record` does it. What is said of changes to it (trial.c) is held against the
-changed program, really run on that very card for all its steps. Data and arithmetic; the runs are card.py's.
+changed program, really run on that very card for all its steps. A second round takes cards between what was predicted and what was really needed,
+where a wrong answer is most likely. Data and arithmetic; the runs are card.py's.
 """
 import collections
 import concurrent.futures
@@ -12,40 +13,58 @@ import sys
 UNCERTAIN = 256 << 20  # as verify_trial.c has it, with the message's figures
 MIB = 1 << 20
 EXPANDABLE = "expandable_segments:True"
-PROGRAMS = collections.OrderedDict()  # name -> (settings, arguments, micro-batch, length, changes)
+
+# name -> (settings, arguments, micro-batch, length, accumulation, changes)
+PROGRAMS = collections.OrderedDict()
 
 
-def add(name, arguments, batch, length, settings="", batches=None, others=("checkpoint", "expandable"), fixed_length=False):
-    """A program, and what is changed: smaller batches, half the length, and others by name."""
+def add(name, arguments, batch, length, settings="", accumulate=1, batches=None, others=("checkpoint", "expandable")):
+    """A program, and what is changed: smaller batches, at the same effective batch; half the length (of texts, also where a model has none of that
+    length: a log may show one); and others by name."""
     words = arguments.split()
     if "--steps" not in words:
         words += ["--steps", "6"]
     changes = []
-    for smaller in batches or [value for value in (batch // 2, 1) if value >= 1]:
-        if ("batch", smaller) not in changes:
+    for smaller in batches or [batch // 2, 1]:
+        if 1 <= smaller < batch and ("batch", smaller) not in changes:
             changes.append(("batch", smaller))
-    if not fixed_length:
-        changes.append(("length", length // 2))
-    changes += [(other, 0) for other in others]
-    PROGRAMS[name] = (settings, words, batch, length, changes)
+    PROGRAMS[name] = (settings, words, batch, length, accumulate, changes + [("length", length // 2)] + [(other, 0) for other in others])
 
 
 add("gpt", "--model gpt", 8, 1024, others=("checkpoint", "expandable", "offload", "shard", "empty"))
 add("gpt-expandable", "--model gpt", 8, 1024, EXPANDABLE, others=("checkpoint",))
 add("gpt-written", "--model gpt --attention written --dtype fp32 --layers 6", 8, 768)
-add("gpt-accumulate", "--model gpt --accumulate 2", 4, 1024)
+add("gpt-accumulate", "--model gpt", 4, 1024, accumulate=2)
+add("gpt-accumulate-4", "--model gpt --layers 6", 4, 768, accumulate=4)
 add("gpt-momentum", "--model gpt --optimizer momentum --clip --keep-gradients", 8, 768)
 add("gpt-wide", "--model gpt --width 2048 --layers 12", 4, 1024, others=("checkpoint", "expandable", "offload", "shard", "empty"))
 add("llama", "--model llama --dtype bf16 --layers 8", 8, 1280, others=("checkpoint", "expandable", "shard"))
 add("llama-lora", "--model llama --dtype bf16 --lora 16 --layers 8", 8, 1024)
 add("llama-checkpoint", "--model llama --dtype bf16 --checkpoint --layers 8", 8, 2048, others=("expandable",))
-add("conv", "--model conv --dtype fp32", 16, 256, batches=(8, 2), others=("expandable", "empty"), fixed_length=True)
+add("conv", "--model conv --dtype fp32", 16, 256, batches=(8, 2), others=("expandable", "empty"))
 add("varying", "--model varying --steps 12", 8, 1024)
 add("varying-expandable", "--model varying --steps 12", 8, 1024, EXPANDABLE, others=("checkpoint",))
 add("varying-steady", "--model varying --steps 12 --from-step 2", 8, 1024, others=("expandable",))
+NEW = "--init cuda"
+add("encdec", f"{NEW} --model encdec", 8, 512)
+add("vit", f"{NEW} --model vit", 64, 512)
+add("clip", f"{NEW} --model clip", 64, 512)
+add("vlm", f"{NEW} --model vlm", 8, 2048)
+add("experts", f"{NEW} --model experts", 8, 512)
+add("unet", f"{NEW} --model unet --image 256 --dtype fp32", 8, 256, others=("expandable",))
+add("gpt-leak-graph", f"{NEW} --model gpt --leak graph --layers 4 --steps 12", 4, 512)
+add("gpt-leak-outputs", f"{NEW} --model gpt --leak outputs --layers 4 --steps 20", 8, 1024)
+add("growing", f"{NEW} --model growing --layers 4 --steps 10", 8, 1024)
+add("gpt-evaluate", f"{NEW} --model gpt --layers 4 --evaluate 64", 4, 512)
+add("gpt-generate", f"{NEW} --model gpt --layers 4 --generate 48", 16, 256)
+add("gpt-compile", f"{NEW} --model gpt --layers 4 --compile", 8, 1024, others=("expandable",))
+add("gpt-states", f"{NEW} --model gpt --width 2048 --layers 12", 2, 128, others=("offload", "shard"))
+add("gpt-deep", f"{NEW} --model gpt --width 512 --layers 24", 8, 512)
+add("encdec-checkpoint", f"{NEW} --model encdec --checkpoint", 16, 512, others=("expandable",))
+add("vlm-momentum", f"{NEW} --model vlm --optimizer momentum", 8, 2048, others=("checkpoint",))
 
-# Of what the program needs: the card is a little too small, and much too small. (0: halfway between what a first step and all need.)
-SHARES = (0.97, 0, 0.85, 0.6)
+# Of what is allocated at the peak: the card is a little too small, and much too small. (0: halfway between what a first step and all need.)
+SHARES = (0.99, 0, 0.9, 0.75, 0.6)
 
 
 # Small ones that are kept in cases/, on cards of which nothing is uncertain: (program, where it is to fail).
@@ -55,12 +74,16 @@ CASES = [("verify-steady", "--model gpt --width 256 --vocabulary 4096 --layers 3
 
 
 def words_of(name, change=None):
-    """The arguments of a program, changed."""
-    _, words, batch, length, _ = PROGRAMS[name]
+    """The arguments of a program, changed as a patch does it: a smaller batch is accumulated more often."""
+    _, words, batch, length, accumulate, _ = PROGRAMS[name]
     kind, value = change or ("", 0)
-    words = words + ["--micro-batch", str(value if kind == "batch" else batch), "--length", str(value if kind == "length" else length)]
-    return words + {"checkpoint": ["--checkpoint"], "offload": ["--offload-optimizer"], "shard": ["--shard", "8"],
-                    "empty": ["--empty-cache"]}.get(kind, [])
+    if kind == "batch":
+        accumulate, batch = accumulate * batch // value, value
+    words = words + ["--micro-batch", str(batch), "--length", str(value if kind == "length" else length)]
+    if accumulate > 1:
+        words += ["--accumulate", str(accumulate)]
+    return words + {"checkpoint": ["--checkpoint"], "offload": ["--offload-optimizer"], "shard": ["--shard", "8"], "empty": ["--empty-cache"],
+                    "first": ["--steps", "1"]}.get(kind, [])
 
 
 def settings_of(name, change=None):
@@ -69,11 +92,12 @@ def settings_of(name, change=None):
 
 def replays_as(name, change):
     """The change in the words of a rule."""
-    _, _, batch, length, _ = PROGRAMS[name]
+    _, _, batch, length, accumulate, _ = PROGRAMS[name]
     kind, value = change
-    return {"batch": f"scale=micro_batch={batch}:{value}", "length": f"scale=seq_len={length}:{value}", "checkpoint": "transform=checkpoint",
-            "expandable": f"set={EXPANDABLE}", "offload": "transform=offload-optimizer", "shard": "transform=shard=8",
-            "empty": "transform=empty-cache"}[kind]
+    if kind == "batch":
+        return f"scale=micro_batch={batch}:{value} transform=accumulate={accumulate}:{accumulate * batch // value}"
+    return {"length": f"scale=seq_len={length}:{value}", "checkpoint": "transform=checkpoint", "expandable": f"set={EXPANDABLE}",
+            "offload": "transform=offload-optimizer", "shard": "transform=shard=8", "empty": "transform=empty-cache"}[kind]
 
 
 class Machine:
@@ -106,67 +130,102 @@ class Machine:
             for line in child.stdout:
                 answer = json.loads(line)
                 self.answers[answer.pop("name")] = answer
-                self.path.write_text(json.dumps(self.answers, indent=0))
         path.unlink()
 
 
-def cards_of(least, least_first):
-    """Sizes of cards on which a program fails that needs so much, and so much for its first step."""
-    page = 2 * MIB
-    sizes = [(least * share if share else (least + least_first) / 2) for share in SHARES]
-    return sorted({int(size) // page * page for size in sizes if size < least}, reverse=True)
+class Asker:
+    """Programs on cards: what is said of their changes, and what is true. `need` of a changed program is its peak on a card without end."""
+
+    def __init__(self, machine, trial, names):
+        self.machine, self.trial, self.names = machine, trial, names
+        wanted = [(name, change) for name in names for change in [None, ("first", 0), *PROGRAMS[name][5]]]
+        found = machine.do([(settings_of(*pair), {"words": words_of(*pair), "whole": True}) for pair in wanted])
+        self.need = dict(zip(wanted, found))
+
+    def cards(self, name):
+        """Sizes of cards on which a program fails."""
+        whole, first = self.need[name, None], self.need[name, ("first", 0)]
+        if "error" in whole or "error" in first:
+            return []
+        most = whole["allocated"]
+        sizes = [most * share if share else (most + first["allocated"]) / 2 for share in SHARES]
+        return sorted({int(size) // (2 * MIB) * 2 * MIB for size in sizes if size < most}, reverse=True)
+
+    def truth(self, asked):
+        """asked: (name, change, card). Whether each runs; what is allocated at the peak never fits less, what is reserved fits."""
+        tasks, unsure = [], []
+        for name, change, card in asked:
+            need = self.need[name, change]
+            if "error" not in need and need["allocated"] <= card < need["reserved"]:
+                unsure.append((name, change, card))
+                tasks.append((settings_of(name, change), {"words": words_of(name, change), "cards": [card]}))
+        ran = {key: answer["on"][str(key[2])] for key, answer in zip(unsure, self.machine.do(tasks)) if "error" not in answer}
+        return {key: ran.get(key, key[2] >= self.need[key[0], key[1]].get("reserved", 0)) for key in asked
+                if "error" not in self.need[key[0], key[1]] and (key in ran or key not in unsure)}
+
+    def rows(self, pairs):
+        """pairs: (name, card). A row for each change of each program that failed there."""
+        recorded = self.machine.do([(settings_of(name), {"words": words_of(name), "record": card, "out": str(self.machine.folder / f"{name}-{card // MIB}")})
+                                    for name, card in pairs])
+        done = [(name, card, failure) for (name, card), failure in zip(pairs, recorded) if "error" not in failure and not failure["ran"]]
+        with concurrent.futures.ThreadPoolExecutor(self.machine.jobs) as pool:
+            said = list(pool.map(lambda one: ask(self.trial, self.machine.folder / f"{one[0]}-{one[1] // MIB}" / "trace.pickle", one[1], one[0]), done))
+        runs = self.truth([(name, change, card) for name, card, _ in done for change in PROGRAMS[name][5]])
+        rows = []
+        for (name, card, failure), answers in zip(done, said):
+            if "error" in answers[0]:
+                rows.append({"program": name, "card_mib": card // MIB, "error": answers[0]["error"]})
+                continue
+            for change, row in zip(PROGRAMS[name][5], answers[2:]):
+                if (name, change, card) not in runs:
+                    continue
+                need = self.need[name, change]
+                rows.append({"program": name, "card_mib": card // MIB, "step": failure["step"], "place": failure["place"],
+                             "completed": answers[0]["completed"], "baseline": answers[1]["fit"], "change": row["change"], "said": row["fit"],
+                             "why": row["why"], "runs": runs[name, change, card], "allocated_mib": need["allocated"] // MIB,
+                             "reserved_mib": need["reserved"] // MIB, "low_mib": row["lo"] // MIB, "high_mib": row["hi"] // MIB})
+        return rows
 
 
-def ask(trial, trace, card, changes, uncertain=UNCERTAIN):
+def between(rows):
+    """Cards on which an answer would be wrong if it stayed as it is: above what is predicted and below what is needed, or the other way round."""
+    cards = set()
+    for row in rows:
+        if "error" in row or row["said"] not in ("yes", "no"):
+            continue
+        if row["said"] == "yes" and row["high_mib"] + (UNCERTAIN // MIB) < row["allocated_mib"]:
+            cards.add((row["program"], (row["high_mib"] + UNCERTAIN // MIB + row["allocated_mib"]) // 4 * 2 * MIB))
+        if row["said"] == "no" and row["reserved_mib"] < row["low_mib"]:
+            cards.add((row["program"], (row["low_mib"] + row["reserved_mib"]) // 4 * 2 * MIB))
+    return sorted(cards)
+
+
+def ask(trial, trace, card, name, uncertain=UNCERTAIN):
     """What trial.c says of each change, behind what it says of the recording and of the job as it is."""
-    done = subprocess.run([trial, trace, str(card), str(uncertain)], input="\n".join(["", *changes]) + "\n", capture_output=True, text=True, check=False)
+    changes = [replays_as(name, change) for change in PROGRAMS[name][5]]
+    done = subprocess.run([trial, trace, str(card), str(uncertain), str(PROGRAMS[name][2])], input="\n".join(["", *changes]) + "\n", capture_output=True, text=True, check=False)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     return rows if len(rows) == len(changes) + 2 else [{"error": done.stderr.strip() or f"status {done.returncode}"}]
 
 
-def compare(machine, trial, names):
-    """Rows of all programs: (program, card, where it failed, change, what is said, what is true)."""
-    wanted = [(name, change) for name in names for change in [None, ("first", 0), *PROGRAMS[name][4]]]
+def near(asker, rows):
+    """Cards close to what a changed program needs, just enough and just too small: where the margin decides."""
+    cards = set()
+    for row in rows:
+        whole = asker.need[row["program"], None]["allocated"] // MIB
+        for card in (row["allocated_mib"] - 2, row["reserved_mib"] + UNCERTAIN // MIB // 2, row["reserved_mib"] + UNCERTAIN // MIB + 32):
+            if "error" not in row and row["said"] in ("yes", "no") and card < whole:
+                cards.add((row["program"], card // 2 * 2 * MIB))
+    return sorted(cards)
 
-    def words(name, change):
-        return words_of(name) + ["--steps", "1"] if change == ("first", 0) else words_of(name, change)
 
-    found = machine.do([(settings_of(*pair), {"words": words(*pair), "least": True}) for pair in wanted])
-    least = dict(zip(wanted, found))
-    recordings = []
-    for name in names:
-        whole, first = least[name, None], least[name, ("first", 0)]
-        recordings += [(name, card) for card in cards_of(whole["least"], first["least"])]
-    recorded = machine.do([(settings_of(name), {"words": words_of(name), "record": card, "out": str(machine.folder / f"{name}-{card // MIB}")})
-                           for name, card in recordings])
-    asked = {}
-    for name, card in recordings:
-        for change in PROGRAMS[name][4]:
-            real = least[name, change]
-            if "error" not in real and real["allocated"] <= card < real["reserved"]:
-                asked.setdefault((name, change), set()).add(card)
-    tasks = [(settings_of(*pair), {"words": words_of(*pair), "cards": sorted(cards)}) for pair, cards in asked.items()]
-    on_card = {(*pair, int(card)): ran for pair, answer in zip(asked, machine.do(tasks)) for card, ran in answer["on"].items()}
-    rows = []
-    for (name, card), failure in zip(recordings, recorded):
-        if "error" in failure or failure["ran"]:
-            rows.append({"program": name, "card": card, "error": failure.get("error", "did not fail")})
-            continue
-        changes = PROGRAMS[name][4]
-        said = ask(trial, machine.folder / f"{name}-{card // MIB}" / "trace.pickle", card, [replays_as(name, change) for change in changes])
-        if "error" in said[0]:
-            rows.append({"program": name, "card": card, "error": said[0]["error"]})
-            continue
-        for change, row in zip(changes, said[2:]):
-            real = least[name, change]
-            if "error" in real:
-                continue
-            runs = card >= real["reserved"] if (name, change, card) not in on_card else on_card[name, change, card]
-            rows.append({"program": name, "card_mib": card // MIB, "step": failure["step"], "place": failure["place"], "completed": said[0]["completed"],
-                         "not_completed": said[0]["not_completed"], "doubt": said[0]["doubt"], "baseline": said[1]["fit"], "change": row["change"], "said": row["fit"],
-                         "why": row["why"], "runs": runs, "least_mib": real["least"] // MIB,
-                         "high_mib": row["high"] // MIB if "high" in row else None, "low_mib": row["low"] // MIB if "low" in row else None})
-    return rows
+def compare(machine, trial, names, near_too=False):
+    """Rows of all programs: where it failed, the change, what is said, what is true."""
+    asker = Asker(machine, trial, names)
+    rows = asker.rows([(name, card) for name in names for card in asker.cards(name)])
+    more = set(between(rows)) | set(near(asker, rows) if near_too else ())
+    seen = {(row["program"], row["card_mib"] * MIB) for row in rows}
+    return rows + asker.rows(sorted(more - seen))
 
 
 def judge(row):
@@ -185,25 +244,23 @@ def make_cases(machine, trial, write):
     kept = []
     for name, arguments, share in CASES:
         add(name, arguments, 8, 256)
-        _, _, _, _, changes = PROGRAMS[name]
-        found = machine.do([("", {"words": words_of(name), "least": True})])[0]
-        card = int(found["least"] * share) // (2 * MIB) * 2 * MIB
+        changes = PROGRAMS[name][5]
+        found = machine.do([("", {"words": words_of(name), "whole": True})])[0]
+        card = int(found["reserved"] * share) // (2 * MIB) * 2 * MIB
         out = machine.folder / f"{name}-{card // MIB}"
         failure = machine.do([("", {"words": words_of(name), "record": card, "out": str(out)})])[0]
         write(out / "trace.pickle", name)
         truths = machine.do([(settings_of(name, change), {"words": words_of(name, change), "cards": [card]}) for change in changes])
-        said = ask(trial, out / "trace.pickle", card, [replays_as(name, change) for change in changes], 0)
+        said = ask(trial, out / "trace.pickle", card, name, 0)
         kept += [{"case": name, "card_bytes": card, "step": failure["step"], "change": row["change"], "said": row["fit"], "runs": answer["on"][str(card)]}
                  for answer, row in zip(truths, said[2:])]
     return kept
 
 
 def table(rows):
-    """For each program: verdicts by whether the changed program runs, and how far the predicted least card (high end) is off where the
-    step that failed could be completed."""
-    out = ["The last two columns: how far the least card of the high end is off.", "",
-           "| program | all | yes, runs | *yes, fails* | no, fails | *no, runs* | unsure | untried | MiB | % |",
-           "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    """For each program: verdicts by whether the changed program runs."""
+    out = ["| program | all | yes, runs | *yes, fails* | no, fails | *no, runs* | unsure | untried |",
+           "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     programs = collections.OrderedDict()
     for row in rows:
         if "error" not in row:
@@ -211,9 +268,6 @@ def table(rows):
     programs["all"] = [row for part in programs.values() for row in part]
     for name, part in programs.items():
         counts = collections.Counter((row["said"], row["runs"]) for row in part)
-        offs = [(row["high_mib"] - row["least_mib"], row["least_mib"]) for row in part if row["completed"] and row["high_mib"]]
-        span = f"{min(o for o, _ in offs):+d} to {max(o for o, _ in offs):+d}" if offs else "-"
-        percent = f"{min(100 * o / l for o, l in offs):+.1f} to {max(100 * o / l for o, l in offs):+.1f}" if offs else "-"
         out.append(f"| {name} | {len(part)} | {counts['yes', True]} | {counts['yes', False]} | {counts['no', False]} | {counts['no', True]} | "
-                   f"{counts['not sure', True] + counts['not sure', False]} | {counts['untried', True] + counts['untried', False]} | {span} | {percent} |")
+                   f"{counts['not sure', True] + counts['not sure', False]} | {counts['untried', True] + counts['untried', False]} |")
     return "\n".join(out) + "\n"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "cuda_replay/change/step_completion.h"
+#include "cuda_replay/steps/step_completion.h"
 #include "cuda_replay/whatif/forecast.h"
 #include "cuda_replay/classes/iterations.h"
 #include "cuda_replay/change/scale_from_two.h"

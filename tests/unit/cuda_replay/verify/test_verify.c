@@ -19,16 +19,18 @@
 
 #define GIB (1024.0 * 1024 * 1024)
 
-enum { BATCH = 8, WEIGHTS = 4, ACTIVATIONS = 8, WEIGHT_MIB = 1024, ACTIVATION_MIB = 512 };
+enum { BATCH = 8, LENGTH = 2048, WEIGHTS = 4, ACTIVATIONS = 8, WEIGHT_MIB = 1024, ACTIVATION_MIB = 512 };
 
 /* Each activation is BATCH x 2048 numbers of some width, so that it can be divided by the batch. */
-static struct wo_recording *make_recording(bool is_short) {
+static struct wo_recording *make_recording(bool is_short, bool has_tokens) {
   struct wo_text text = {0};
   unsigned id = WEIGHTS;
   wo_layered_begin(&text, NULL, WEIGHTS, WEIGHT_MIB);
+  if (has_tokens) wo_text_add(&text, "{\"alloc\": %d, \"id\": 998, \"stack\": 4}\n", 8 * BATCH * LENGTH);
   wo_layered_forward(&text, &id, is_short ? 1 : ACTIVATIONS, ACTIVATION_MIB);
   wo_text_add(&text, "{\"alloc\": 512, \"id\": 999, \"stack\": 2}\n{\"free\": 999}\n");
   for (; id > WEIGHTS; id--) wo_text_add(&text, "{\"free\": %u}\n", id);
+  if (has_tokens) wo_text_add(&text, "{\"free\": 998}\n");
   return wo_layered_read(&text);
 }
 
@@ -40,19 +42,22 @@ struct fixture {
   struct wo_diagnosed job;
 };
 
+static void add_subject(struct fixture *fixture, bool is_short, bool has_tokens) {
+  struct wo_err err = {0};
+  const size_t i = fixture->count++;
+  fixture->recordings[i] = make_recording(is_short, has_tokens);
+  assert_int_equal(wo_verify_subject_make(fixture->recordings[i], &fixture->recordings[i]->traces.items[0], WO_VIEW("t"),
+                                          &fixture->job.sizes, 0, 0, &fixture->subjects[i], &err),
+                   WO_OK);
+}
+
 /* What PyTorch can have is allocated + unallocated + free of the message; 256 MiB of it are uncertain. */
 static void set_up(struct fixture *fixture, double capacity_gib, size_t subject_count) {
-  *fixture = (struct fixture){.count = subject_count};
+  *fixture = (struct fixture){.count = 0};
   fixture->job = (struct wo_diagnosed){.has_gpu_oom = true,
                                        .proposals = fixture->proposals,
                                        .sizes = {.allocated_bytes = capacity_gib * GIB, .micro_batch = BATCH, .seq_len = -1}};
-  for (size_t i = 0; i < subject_count; i++) {
-    struct wo_err err = {0};
-    fixture->recordings[i] = make_recording(i > 0);
-    assert_int_equal(wo_verify_subject_make(fixture->recordings[i], &fixture->recordings[i]->traces.items[0], WO_VIEW("t"),
-                                            &fixture->job.sizes, 0, 0, &fixture->subjects[i], &err),
-                     WO_OK);
-  }
+  for (size_t i = 0; i < subject_count; i++) add_subject(fixture, i > 0, false);
 }
 
 static void propose(struct fixture *fixture, const char *id, const char *replays_as, unsigned cost) {
@@ -358,7 +363,8 @@ static void test_cut_recording(void **state) {
 static void test_length_beyond(void **state) {
   (void)state;
   struct fixture fixture;
-  set_up(&fixture, 6.0, 1);
+  set_up(&fixture, 6.0, 0);
+  add_subject(&fixture, false, true);
   propose(&fixture, "length", "scale=seq_len=2048:1536", 4);
   propose(&fixture, "offload", "transform=offload-parameters", 3);
   struct wo_verify verify = run(&fixture);
@@ -369,6 +375,65 @@ static void test_length_beyond(void **state) {
   assert_true(verify.chosen->choice_count == 2 && verify.chosen->cost == 7 && !verify.chosen->is_beyond);
   assert_true(verify.chosen->choices[0].seq_len >= 1536);
   tear_down(&fixture, &verify);
+}
+
+/* A length that no tensor of the data has: all sizes are multiples of it, and still nothing shows that it matters. */
+static void test_length_of_nothing(void **state) {
+  (void)state;
+  static const struct {
+    bool has_tokens;
+    double micro_batch;
+    enum wo_verify_fit fit;
+    const char *why;
+  } rows[] = {{true, BATCH, WO_VERIFY_YES, ""},
+              {true, 4, WO_VERIFY_UNSURE, "no tensor of the recording has micro-batch 4 x length 2048 tokens, so that"},
+              {false, BATCH, WO_VERIFY_UNSURE, "no tensor of the recording has micro-batch 8 x length 2048 tokens, so that"},
+              {true, -1, WO_VERIFY_UNSURE, "the micro-batch is not known, so that"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct fixture fixture;
+    set_up(&fixture, 7.0, 0);
+    fixture.job.sizes.micro_batch = rows[i].micro_batch;
+    add_subject(&fixture, false, rows[i].has_tokens);
+    propose(&fixture, "length", "scale=seq_len=2048:1024", 4);
+    struct wo_verify verify = run(&fixture);
+    if (verify.rows[0].result.fit != rows[i].fit || strncmp(verify.rows[0].result.why, rows[i].why, strlen(rows[i].why)) != 0)
+      fail_msg("row %zu: %s", i, verify.rows[0].result.why);
+    tear_down(&fixture, &verify);
+  }
+}
+
+/* What fits at first does not fit for ever in a program that keeps something of each step. */
+static void test_growth(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t step_mib;
+    bool is_shown, is_in_log;
+    enum wo_verify_fit fit;
+    const char *why;
+  } rows[] = {
+      {0, true, false, WO_VERIFY_YES, ""},
+      {0, true, true, WO_VERIFY_YES, ""}, /* whole steps of the recording keep nothing */
+      {300, true, false, WO_VERIFY_UNSURE,
+       "every step keeps 300.00 MiB more: it fits until step 48 or so, as"}, /* 2.5 GiB to spare at 1 */
+      {2000, true, true, WO_VERIFY_UNSURE, "every step keeps 1.95 GiB more: it fits until step 41 or so, as"},
+      {0, false, true, WO_VERIFY_UNSURE, "the log shows memory that grows from step to step, and"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct fixture fixture;
+    set_up(&fixture, 7.0, 0);
+    fixture.job.sizes.step = 40;
+    fixture.job.sizes.grows = rows[i].is_in_log;
+    add_subject(&fixture, false, false);
+    fixture.subjects[0].completed.growth =
+        (struct wo_step_growth){.step_bytes = rows[i].step_mib << 20, .whole_steps = 4, .is_shown = rows[i].is_shown};
+    propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
+    struct wo_verify verify = run(&fixture);
+    const struct wo_verify_result *const result = &verify.rows[0].result;
+    if (result->fit != rows[i].fit || strncmp(result->why, rows[i].why, strlen(rows[i].why)) != 0)
+      fail_msg("row %zu: %s", i, result->why);
+    assert_int_equal(verify.verdict, rows[i].fit == WO_VERIFY_YES ? WO_VERIFY_PROVEN : WO_VERIFY_OPEN);
+    tear_down(&fixture, &verify);
+  }
 }
 
 static void test_no_failure(void **state) {
@@ -482,7 +547,7 @@ static void test_limit_of_the_program(void **state) {
     struct fixture fixture;
     set_up(&fixture, 20, 0);
     fixture.job.sizes.allowed_bytes = rows[i].allowed_bytes;
-    struct wo_recording *const recording = make_recording(false);
+    struct wo_recording *const recording = make_recording(false, false);
     struct wo_verify_subject subject;
     struct wo_err err = {0};
     assert_int_equal(wo_verify_subject_make(recording, &recording->traces.items[0], WO_VIEW("t"), &fixture.job.sizes,
@@ -544,6 +609,8 @@ int main(void) {
       cmocka_unit_test(test_cut_recording),
       cmocka_unit_test(test_ended_recording),
       cmocka_unit_test(test_length_beyond),
+      cmocka_unit_test(test_length_of_nothing),
+      cmocka_unit_test(test_growth),
       cmocka_unit_test(test_limit_of_the_program),
       cmocka_unit_test(test_steps_that_differ),
       cmocka_unit_test(test_recording_of_another_run),

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "cuda_replay/allocator/allocator.h"
-#include "cuda_replay/change/step_completion_internal.h"
+#include "cuda_replay/steps/step_completion_internal.h"
 #include "parsers/base/vec.h"
 
 /* Larger sizes do not occur, and doubles up to it are exact enough to be rounded. */

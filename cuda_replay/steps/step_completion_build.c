@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_replay/change/step_completion_internal.h"
+#include "cuda_replay/steps/step_completion_internal.h"
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "cuda_replay/pattern/alloc_pattern_valid.h"
 #include "parsers/base/arena.h"

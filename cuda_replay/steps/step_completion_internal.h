@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cuda_replay/change/step_completion.h"
+#include "cuda_replay/steps/step_completion.h"
 #include "cuda_replay/collections/size_counts.h"
 
 #define WO__NOBODY UINT32_MAX

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cuda_replay/change/step_completion.h"
+#include "cuda_replay/steps/step_completion.h"
 #include "tests/support/replay/cut_steps.h"
 #include "tests/support/recording/shared_traces.h"
 #include "tests/support/process.h"

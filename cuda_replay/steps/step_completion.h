@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cuda_replay/steps/step_growth.h"
 #include "cuda_replay/classes/classify.h"
 #include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/recording/trace.h"
@@ -28,6 +29,7 @@ struct wo_step_completion {
   struct wo_classes low_classes, high_classes; /* of these patterns */
   size_t whole_count;                          /* allocations of the whole step */
   size_t added_count;                          /* allocations of the refused request and of the rest of the step */
+  struct wo_step_growth growth;                /* of the steps before the refused request, or of all if none was refused */
   double ratio;  /* size ratio between the two steps, weighted by bytes; 1 if no size changed. 0 .. 2^60 */
   char why[160]; /* the reason if there is a refused request that nothing completes; else empty */
 };

@@ -1,13 +1,13 @@
 /* Finds the whole step that continues from the place where the failed step ended: boundaries, alignment, the pass. See
  * step_completion.h. */
-#include "cuda_replay/change/step_completion.h"
+#include "cuda_replay/steps/step_completion.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_replay/change/step_completion_internal.h"
+#include "cuda_replay/steps/step_completion_internal.h"
 #include "cuda_replay/classes/iterations.h"
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "cuda_replay/collections/sequence_match.h"
@@ -321,6 +321,7 @@ static enum wo_status make(struct wo__continuing *work, const struct wo_trace *t
   struct wo_iterations iterations;
   if (!wo__cut(work->pattern, work->refused, &before)) return WO_E_NOMEM;
   enum wo_status status = wo_iterations_find(&before, trace, &iterations);
+  if (status == WO_OK) completion->growth = wo_step_growth_find(&before, &iterations);
   wo_alloc_pattern_done(&before);
   if (status != WO_OK) return status;
   work->partners = malloc((work->pattern->instances.count + 1) * sizeof work->partners[0]);
@@ -328,6 +329,17 @@ static enum wo_status make(struct wo__continuing *work, const struct wo_trace *t
   free(work->partners);
   wo_iterations_done(&iterations);
   return status;
+}
+
+/* A recording without a refusal, as of a smaller run that went through, still shows whether the program grows. */
+static enum wo_status find_growth(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
+                                  struct wo_step_completion *completion) {
+  struct wo_iterations iterations;
+  const enum wo_status status = wo_iterations_find(pattern, trace, &iterations);
+  if (status != WO_OK) return status;
+  completion->growth = wo_step_growth_find(pattern, &iterations);
+  wo_iterations_done(&iterations);
+  return WO_OK;
 }
 
 enum wo_status wo_step_completion_make(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
@@ -339,6 +351,8 @@ enum wo_status wo_step_completion_make(const struct wo_alloc_pattern *pattern, c
   if (completion.refused != WO_NO_REQUEST) {
     struct wo__continuing work = {.pattern = pattern, .classes = classes, .refused = completion.refused};
     status = make(&work, trace, &completion);
+  } else {
+    status = find_growth(pattern, trace, &completion);
   }
   if (status != WO_OK) {
     wo_step_completion_done(&completion);
