@@ -8,8 +8,7 @@
 #include "cuda_replay/change/scale_internal.h"
 #include "parsers/base/vec.h"
 
-/* Whether the rule's size does not depend on the batch; *ret_reason is set then. */
-static bool is_constant(enum wo_class_rule rule, enum wo_scale_reason *ret_reason) {
+bool wo__scale_is_constant(enum wo_class_rule rule, enum wo_scale_reason *ret_reason) {
   *ret_reason = WO_SCALE_REASON_CLASS;
   switch (rule) {
   case WO_CLASS_RULE_WORKSPACE:
@@ -71,7 +70,7 @@ static bool set_constants(struct wo__scaling *work) {
     if (is_lasting && !wo_size_counts_add(&work->lasting, instance->size_bytes)) return false;
     bool is_gradient = rule == WO_CLASS_RULE_GRADIENT || rule == WO_CLASS_RULE_START_GRADIENT;
     if (is_gradient && !wo_size_counts_add(&work->gradients, instance->size_bytes)) return false;
-    if (is_constant(rule, &reason))
+    if (wo__scale_is_constant(rule, &reason))
       wo__scale_set(work, i, 0, 0, 0, reason);
     else
       set_indivisible(work, i);

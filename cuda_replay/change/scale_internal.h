@@ -46,6 +46,9 @@ static inline struct wo_stack_facts wo__scale_facts(const struct wo__scaling *wo
   return wo_stack_facts_of(&work->classes->facts, work->pattern->instances.items[instance].stack);
 }
 
+/* Whether the rule's size does not depend on the batch; *ret_reason is set then. */
+bool wo__scale_is_constant(enum wo_class_rule rule, enum wo_scale_reason *ret_reason);
+
 /* Whether an instance was made by forward code: in forward, or when a checkpointed part ran again. */
 static inline bool wo__scale_is_forward(const struct wo__scaling *work, size_t instance) {
   struct wo_class_mark mark = work->classes->marks.items[instance];

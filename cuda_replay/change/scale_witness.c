@@ -1,7 +1,7 @@
 /* Whether the length that a job states is that of its data. */
 #include <assert.h>
 
-#include "cuda_replay/change/scale.h"
+#include "cuda_replay/change/scale_internal.h"
 
 /* A batch is on the device before anything is computed from it: the allocations at the beginning of a pass that are looked at. */
 enum { BEGINNING = 16 };
@@ -26,7 +26,8 @@ bool wo_scale_has_length(const struct wo_alloc_pattern *pattern, const struct wo
     const bool is_forward = classes->marks.items[i].phase == WO_PHASE_FORWARD;
     if (is_forward && !was_forward) in_pass = 0;
     was_forward = is_forward;
-    if (!is_forward || in_pass++ >= BEGINNING) continue;
+    enum wo_scale_reason reason;
+    if (!is_forward || wo__scale_is_constant(classes->marks.items[i].rule, &reason) || in_pass++ >= BEGINNING) continue;
     if (is_of_tokens(pattern->instances.items[i].size_bytes, micro_batch, seq_len)) return true;
   }
   return false;

@@ -356,7 +356,8 @@ static enum wo_status make_entries(struct wo__maker *maker) {
       maker->is_run_settled = entry->action == WO_ACTION_EMPTY_CACHE;
       maker->is_retry = false;
     }
-    wo__release_cause_step(&maker->release, entry);
+    status = wo__release_cause_step(&maker->release, entry);
+    if (status != WO_OK) return status;
   }
   return release_completions(maker);
 }
@@ -392,6 +393,7 @@ enum wo_status wo__alloc_pattern_read(const struct wo_recording *recording, cons
   if (status == WO_E_NOMEM) wo_err_set(err, status, "out of memory while the requests of the trace are collected");
   wo_address_map_done(&maker.live);
   wo_address_map_done(&maker.used);
+  wo__release_cause_done(&maker.release);
   WO_VEC_DONE(&maker.early);
   WO_VEC_DONE(&maker.held);
   wo__private_pools_done(&maker.pools);

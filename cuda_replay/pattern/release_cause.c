@@ -21,18 +21,55 @@ static uint64_t reserved_at_start(const struct wo_trace *trace) {
   return trace->has_segments ? bytes : 0;
 }
 
-void wo__release_cause_step(struct wo__release_cause *release, const struct wo_trace_entry *entry) {
+static void count(struct wo__release_cause *release, const struct wo_trace_entry *entry) {
   if (wo_entry_is(entry, WO_TRAIT_GROWTH)) release->reserved_bytes += entry->size_bytes;
   if (wo_entry_is(entry, WO_TRAIT_RELEASE)) release->reserved_bytes -= entry->size_bytes;
 }
 
+enum wo_status wo__release_cause_step(struct wo__release_cause *release, const struct wo_trace_entry *entry) {
+  count(release, entry);
+  if (!wo_entry_is(entry, WO_TRAIT_GROWTH) || entry->stack == WO_NO_STACK) return WO_OK;
+  return wo_address_map_put(&release->segment_stacks, entry->address, entry->stack);
+}
+
+/* ---- Stacks of frees ---- */
+
+/* Frees that are looked at, and entries before each in which its allocation is searched. */
+enum { FREES_SEEN = 64, ALLOCATION_WITHIN = 4096 };
+
+/* The entry that allocated the block which entry `index` frees; NULL: it is not near. */
+static const struct wo_trace_entry *allocation_of(const struct wo_trace *trace, size_t index) {
+  const uint64_t address = trace->entries.items[index].address;
+  for (size_t i = index; i > 0 && index - i < ALLOCATION_WITHIN; i--) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i - 1];
+    if (entry->action == WO_ACTION_ALLOC && entry->address == address) return entry;
+  }
+  return NULL;
+}
+
+/* Context "alloc" repeats the allocation's stack where it is freed (torch/csrc, CUDACachingAllocator.cpp, record_trace in free).
+ */
+static bool has_free_stacks(const struct wo_trace *trace) {
+  unsigned seen = 0;
+  for (size_t i = 0; i < trace->entries.count && seen < FREES_SEEN; i++) {
+    if (trace->entries.items[i].action != WO_ACTION_FREE_REQUESTED) continue;
+    const struct wo_trace_entry *const allocation = allocation_of(trace, i);
+    seen++;
+    if (allocation && allocation->stack != trace->entries.items[i].stack) return true;
+  }
+  return false;
+}
+
 struct wo__release_cause wo__release_cause_begin(const struct wo_recording *recording, const struct wo_trace *trace) {
-  struct wo__release_cause release = {.recording = recording, .trace = trace, .reserved_bytes = reserved_at_start(trace)};
+  struct wo__release_cause release = {.recording = recording,
+                                      .trace = trace,
+                                      .has_free_stacks = has_free_stacks(trace),
+                                      .reserved_bytes = reserved_at_start(trace)};
   const uint64_t start_bytes = release.reserved_bytes;
   uint64_t capacity = 0;
   for (size_t i = 0; i < trace->entries.count; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
-    wo__release_cause_step(&release, entry);
+    count(&release, entry);
     if (wo_entry_is(entry, WO_TRAIT_INSTRUCTION)) release.has_instructions = true;
     /* An oom entry's address is the free memory of the device. */
     if (entry->action != WO_ACTION_OOM || entry->address == UINT64_MAX) continue;
@@ -43,6 +80,10 @@ struct wo__release_cause wo__release_cause_begin(const struct wo_recording *reco
   release.capacity_bytes = capacity > 0 ? capacity : UINT64_MAX;
   release.reserved_bytes = start_bytes;
   return release;
+}
+
+void wo__release_cause_done(struct wo__release_cause *release) {
+  wo_address_map_done(&release->segment_stacks);
 }
 
 /* ---- The decision ---- */
@@ -65,6 +106,26 @@ static bool has_grown_before(const struct wo_trace *trace, size_t first) {
   return false;
 }
 
+/* What stacks show. A retry gives all that it releases the stack of its request. A call to empty_cache() has its own, or, where
+ * the recording has none for it, each segment has that of its own allocation, which may be the request's by chance. */
+enum witness { SHOWS_NOTHING, SHOWS_RETRY, SHOWS_CALL };
+
+static enum witness ask_stacks(const struct wo__release_cause *release, size_t first, size_t end) {
+  const struct wo_trace_entry *const entries = release->trace->entries.items;
+  const uint32_t asked = entries[end].stack;
+  if (asked == WO_NO_STACK) return SHOWS_NOTHING;
+  if (entries[first].stack != WO_NO_STACK && entries[first].stack != asked) return SHOWS_CALL;
+  if (entries[first].stack == WO_NO_STACK) return SHOWS_NOTHING;
+  if (release->has_free_stacks) return SHOWS_RETRY;
+  for (size_t i = first; i < end; i++) {
+    uint32_t own = WO_NO_STACK;
+    if (!wo_entry_is(&entries[i], WO_TRAIT_RELEASE)) continue;
+    if (entries[i].stack != asked) return SHOWS_CALL;
+    if (wo_address_map_find(&release->segment_stacks, entries[i].address, &own) && own != asked) return SHOWS_RETRY;
+  }
+  return SHOWS_NOTHING;
+}
+
 bool wo__release_cause_is_retry(const struct wo__release_cause *release, size_t first, bool *ret_is_sure) {
   const struct wo_trace *const trace = release->trace;
   const struct wo_trace_entry *const begin = &trace->entries.items[first];
@@ -83,7 +144,8 @@ bool wo__release_cause_is_retry(const struct wo__release_cause *release, size_t 
   /* Only parts that unmapping leaves can serve the request without growth. */
   if (request->action != WO_ACTION_ALLOC || (grown_bytes == 0 && !has_unmapped)) return false;
   if (release->has_instructions || has_grown_before(trace, first)) return true;
-  if (begin->stack != WO_NO_STACK && begin->stack == request->stack) return true;
+  const enum witness witness = ask_stacks(release, first, end);
+  if (witness != SHOWS_NOTHING) return witness == SHOWS_RETRY;
   *ret_is_sure = false;
   if (release->capacity_bytes == UINT64_MAX) return false;
   return release->reserved_bytes >= release->capacity_bytes || grown_bytes > release->capacity_bytes - release->reserved_bytes;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cuda_replay/collections/address_map.h"
 #include "cuda_replay/recording/trace.h"
 #include "parsers/base/vec.h"
 
@@ -16,16 +17,19 @@
 struct wo__release_cause {
   const struct wo_recording *recording;
   const struct wo_trace *trace;
-  bool has_instructions;   /* the trace states each empty_cache() itself */
-  uint64_t reserved_bytes; /* before the entry that wo__release_cause_step is called with next */
-  uint64_t capacity_bytes; /* limit of reserved_bytes; UINT64_MAX: not known */
+  bool has_instructions; /* the trace states each empty_cache() itself */
+  bool has_free_stacks;  /* entries of frees have stacks of their own (context "all"), so that a call to empty_cache() has one */
+  struct wo_address_map segment_stacks; /* owned: of the segments allocated so far, by address */
+  uint64_t reserved_bytes;              /* before the entry that wo__release_cause_step is called with next */
+  uint64_t capacity_bytes;              /* limit of reserved_bytes; UINT64_MAX: not known */
 };
 
-/* Reads the facts about the whole trace. */
+/* Reads the facts about the whole trace. Released with wo__release_cause_done. */
 struct wo__release_cause wo__release_cause_begin(const struct wo_recording *recording, const struct wo_trace *trace);
+void wo__release_cause_done(struct wo__release_cause *release);
 
-/* Counts an entry in reserved_bytes. */
-void wo__release_cause_step(struct wo__release_cause *release, const struct wo_trace_entry *entry);
+/* Counts an entry in reserved_bytes, and keeps the stack of a new segment. WO_E_NOMEM. */
+enum wo_status wo__release_cause_step(struct wo__release_cause *release, const struct wo_trace_entry *entry);
 
 /* Whether the run of released segments that begins at entry `first` belongs to the request that follows it. *ret_is_sure: whether
  * the recording proves it; otherwise the answer is the one that fits best. */

@@ -321,25 +321,30 @@ static enum wo_status make(struct wo__continuing *work, const struct wo_trace *t
   struct wo_iterations iterations;
   if (!wo__cut(work->pattern, work->refused, &before)) return WO_E_NOMEM;
   enum wo_status status = wo_iterations_find(&before, trace, &iterations);
-  if (status == WO_OK) completion->growth = wo_step_growth_find(&before, &iterations);
+  if (status != WO_OK) {
+    wo_alloc_pattern_done(&before);
+    return status;
+  }
+  const struct wo_instance *const refused = &work->pattern->instances.items[work->pattern->requests.items[work->refused].subject];
+  status = wo_step_growth_find(&before, work->classes, &iterations, refused, &completion->growth);
   wo_alloc_pattern_done(&before);
-  if (status != WO_OK) return status;
   work->partners = malloc((work->pattern->instances.count + 1) * sizeof work->partners[0]);
-  status = work->partners ? complete(work, &iterations, trace, completion) : WO_E_NOMEM;
+  if (!work->partners) status = WO_E_NOMEM;
+  if (status == WO_OK) status = complete(work, &iterations, trace, completion);
   free(work->partners);
   wo_iterations_done(&iterations);
   return status;
 }
 
 /* A recording without a refusal, as of a smaller run that went through, still shows whether the program grows. */
-static enum wo_status find_growth(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
-                                  struct wo_step_completion *completion) {
+static enum wo_status find_growth(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
+                                  const struct wo_trace *trace, struct wo_step_completion *completion) {
   struct wo_iterations iterations;
-  const enum wo_status status = wo_iterations_find(pattern, trace, &iterations);
+  enum wo_status status = wo_iterations_find(pattern, trace, &iterations);
   if (status != WO_OK) return status;
-  completion->growth = wo_step_growth_find(pattern, &iterations);
+  status = wo_step_growth_find(pattern, classes, &iterations, NULL, &completion->growth);
   wo_iterations_done(&iterations);
-  return WO_OK;
+  return status;
 }
 
 enum wo_status wo_step_completion_make(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
@@ -352,7 +357,7 @@ enum wo_status wo_step_completion_make(const struct wo_alloc_pattern *pattern, c
     struct wo__continuing work = {.pattern = pattern, .classes = classes, .refused = completion.refused};
     status = make(&work, trace, &completion);
   } else {
-    status = find_growth(pattern, trace, &completion);
+    status = find_growth(pattern, classes, trace, &completion);
   }
   if (status != WO_OK) {
     wo_step_completion_done(&completion);

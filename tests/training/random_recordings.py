@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Recordings of random programs on the real allocator of a whole torch, over the stub libraries beside this file: are they reproduced?
+
+usage: random_recordings.py WHYOOM FOLDER [--groups NAME...] [--count N] [--seed N] [--keep]    run it by `run --recordings`
+
+Each program asks for tensors and frees them in a process of its own, on a small card, with the recording that its group names; `whyoom replay`
+then checks it. A recording that is not reproduced stays in FOLDER (--keep: all of them). The groups are what recordings differ in: contexts and
+stacks, pools of graphs and MemPools that are released, garbage collection, expandable segments whose ranges lie anywhere.
+"""
+import argparse
+import ctypes
+import json
+import os
+import pathlib
+import pickle
+import random
+import re
+import subprocess
+import sys
+import traceback
+
+MIB = 1 << 20
+# What is recorded, the settings, and what the program does beside allocating.
+GROUPS = {
+    "context-alloc": {"contexts": ["alloc"]},
+    "context-state": {"contexts": ["state"]},
+    "context-all": {"contexts": ["all"]},
+    "context-none": {"contexts": [None]},
+    "graphs": {"pools": "graph"},
+    "mempools": {"pools": "mempool"},
+    "gc": {"settings": lambda draw: f"garbage_collection_threshold:0.{draw.randint(3, 95):02d}", "fraction": True},
+    "expandable": {"settings": lambda draw: "expandable_segments:True", "policies": [3]},
+    "limits": {"fraction": True, "edges": True},
+    "middle": {"contexts": ["all", "alloc"], "begins_late": True},
+}
+
+
+class Card(ctypes.Structure):
+    """The beginning of struct wo_standin."""
+    _fields_ = [("capacity", ctypes.c_uint64), ("total", ctypes.c_uint64), ("used", ctypes.c_uint64), ("policy", ctypes.c_int),
+                ("random", ctypes.c_uint64), ("is_immediate", ctypes.c_bool), ("is_one_space", ctypes.c_bool)]
+
+
+def card():
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        path = re.search(r"\S*/libcudart\S*", maps.read()).group()
+    return Card.in_dll(ctypes.CDLL(path), "wo_oracle_standin")
+
+
+class Pools:
+    """Private pools as captures of graphs make them, or MemPools: allocation goes to the open one; a pool may be released, and tensors outlive it."""
+
+    def __init__(self, torch, kind, draw):
+        self.torch, self.kind, self.draw = torch, kind, draw
+        self.known, self.open = [], None
+
+    def step(self):
+        if self.open is not None:
+            self.close()
+        elif self.known and self.draw.random() < 0.4:
+            self.release(self.known.pop(self.draw.randrange(len(self.known))))
+        else:
+            self.begin()
+
+    def begin(self):
+        again = self.known and self.draw.random() < 0.3
+        if self.kind == "mempool":
+            pool = self.draw.choice(self.known) if again else self.torch.cuda.MemPool()
+            self.open = (pool, self.torch.cuda.use_mem_pool(pool))
+            self.open[1].__enter__()
+        else:
+            pool = self.draw.choice(self.known) if again else self.torch.cuda.graph_pool_handle()
+            self.torch._C._cuda_beginAllocateCurrentThreadToPool(0, pool)
+            self.open = (pool, None)
+        if not again:
+            self.known.append(pool)
+        elif self.kind == "graph":
+            self.known.append(pool)
+
+    def close(self):
+        pool, context = self.open
+        if context is not None:
+            context.__exit__(None, None, None)
+        else:
+            self.torch._C._cuda_endAllocateToPool(0, pool)
+        self.open = None
+
+    def release(self, pool):
+        if self.kind == "graph":
+            self.torch._C._cuda_releasePool(0, pool)
+
+
+def size_of(draw, edges):
+    if edges and draw.random() < 0.5:
+        return draw.choice((512, MIB, 2 * MIB, 10 * MIB, 20 * MIB, 12 * MIB)) + draw.choice((0, 0, -1, 1, -512, 512))
+    return draw.choice((draw.randint(1, 4096), draw.randint(1, MIB), draw.randint(MIB, 10 * MIB), draw.randint(10 * MIB, 60 * MIB)))
+
+
+def play(torch, group, seed, path):
+    """The program of a seed; writes the snapshot."""
+    draw, about = random.Random(seed), GROUPS[group]
+    stand_in = card()
+    stand_in.capacity = stand_in.total = draw.choice((160, 300, 600, 2000)) * MIB
+    stand_in.policy = draw.choice(about.get("policies", (0, 1, 2, 3)))
+    stand_in.random = seed * 2 + 1
+    if "settings" in about:
+        torch._C._cuda_cudaCachingAllocator_set_allocator_settings(about["settings"](draw))
+    torch.cuda.init()
+    if about.get("fraction"):
+        torch.cuda.set_per_process_memory_fraction(draw.uniform(0.4, 1.0))
+    streams = [torch.cuda.Stream() for _ in range(draw.randint(0, 2))]
+    pools = Pools(torch, about["pools"], draw) if "pools" in about else None
+    operations = draw.choice((40, 120, 400))
+    begins_at = draw.randint(5, operations // 2) if about.get("begins_late") else 0
+    target = draw.uniform(0.2, 1.1) * stand_in.total
+    live, used = [], 0
+
+    for at in range(operations):
+        if at == begins_at:
+            torch.cuda.memory._record_memory_history(enabled="all", context=draw.choice(about.get("contexts", ["all"])),
+                                                     stacks=draw.choice(("python", "all")), max_entries=100000)
+        dice = draw.random()
+        if pools and dice < 0.06:
+            pools.step()
+        elif dice < 0.07 and (pools is None or pools.open is None):
+            torch.cuda.empty_cache()
+        elif live and (draw.random() < 0.5 if used < target else draw.random() < 0.8):
+            gone = live.pop(draw.randrange(len(live)))
+            used -= gone.numel()
+            del gone
+        else:
+            size = size_of(draw, about.get("edges"))
+            try:
+                with torch.cuda.stream(draw.choice(streams) if streams and (pools is None or pools.open is None) else None):
+                    live.append(torch.empty(size, dtype=torch.uint8, device="cuda"))
+                used += size
+            except torch.cuda.OutOfMemoryError:
+                pass
+    if pools and pools.open is not None:
+        pools.close()
+    with open(path, "wb") as file:
+        pickle.dump(torch.cuda.memory._snapshot(), file)
+
+
+def play_apart(torch, group, seed, path):
+    child = os.fork()
+    if child == 0:
+        try:
+            play(torch, group, seed, path)
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def judge(whyoom, path):
+    """'' if the recording is reproduced, else what is said of it. Nothing is reproduced without an allocation."""
+    done = subprocess.run([whyoom, "replay", "--format", "json", "--no-times", path], capture_output=True, text=True, check=False)
+    try:
+        report = json.loads(done.stdout)
+    except ValueError:
+        return done.stderr.strip() or f"status {done.returncode}"
+    check = report.get("check")
+    if check is None:
+        return report.get("why") or "no check"
+    if check["diverged_at"] is not None or check["addresses_equal"] != check["allocations"] or check["segment_events_equal"] != check["segment_events"]:
+        return f"diverged at {check['diverged_at']}: {check['addresses_equal']} of {check['allocations']}"
+    return ""
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("whyoom")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--groups", nargs="*", default=list(GROUPS))
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", action="store_true")
+    options = parser.parse_args()
+    import torch
+    options.folder.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    for group in options.groups:
+        done = not_made = 0
+        wrong = []
+        for seed in range(options.seed, options.seed + options.count):
+            path = options.folder / f"{group}-{seed}.pickle"
+            if not play_apart(torch, group, seed, path):
+                not_made += 1
+                continue
+            done += 1
+            said = judge(options.whyoom, path)
+            if said:
+                wrong.append((seed, said))
+            elif not options.keep:
+                path.unlink()
+        failed += len(wrong)
+        print(json.dumps({"group": group, "programs": done, "not_made": not_made, "not_reproduced": len(wrong)}), flush=True)
+        for seed, said in wrong[:8]:
+            print(f"  {group}-{seed}: {said}", flush=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
