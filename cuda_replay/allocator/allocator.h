@@ -123,6 +123,10 @@ enum wo_status wo_allocator_pool_begin(struct wo_allocator *allocator, struct wo
 enum wo_status wo_allocator_pool_end(struct wo_allocator *allocator, struct wo_pool_id pool);
 enum wo_status wo_allocator_pool_release(struct wo_allocator *allocator, struct wo_pool_id pool);
 
+/* What the end of a MemPool does from 2.7 on (torch/csrc, CUDACachingAllocator, emptyCache of one pool): releases what is free of
+ * this pool, and nothing else, if it has lost its users. */
+enum wo_status wo_allocator_pool_empty(struct wo_allocator *allocator, struct wo_pool_id pool);
+
 /* Changes the settings, or the memory fraction, of a running allocator. _text: as torch.cuda.memory._set_allocator_settings does,
  * which does not change the memory fraction even if the string sets it; results as in wo_alloc_settings_parse. */
 void wo_allocator_set(struct wo_allocator *allocator, const struct wo_alloc_settings *settings);

@@ -361,6 +361,9 @@ static inline enum wo_status wo__device_repeats(struct wo_allocator *a) {
 /* Releases blocks of at least max_split_size, enough for the request. *ret_is_enough: whether a new try makes sense. */
 enum wo_status wo__release_oversize(struct wo_allocator *a, const struct wo__request *request, bool *ret_is_enough);
 
+/* Releases what is free of a private pool without users. */
+enum wo_status wo__release_private(struct wo_allocator *allocator, uint32_t pool);
+
 /* Completes pending blocks and releases all segments that are wholly free; in a capture, only private pools without users. */
 enum wo_status wo__release_cached(struct wo_allocator *a, bool in_capture);
 

@@ -175,7 +175,7 @@ static bool has_blocks(const struct wo_allocator *a, const struct wo__bin *bin) 
 }
 
 /* Releases a private pool without users; the pool is gone when it has no memory left. */
-static enum wo_status release_private(struct wo_allocator *a, uint32_t pool) {
+enum wo_status wo__release_private(struct wo_allocator *a, uint32_t pool) {
   enum wo_status status = release_bin(a, &a->pools.items[pool].small);
   if (status == WO_OK) status = release_bin(a, &a->pools.items[pool].large);
   if (status != WO_OK || a->pools.items[pool].segment_count > 0) return status;
@@ -198,7 +198,7 @@ static enum wo_status release_suspects(struct wo_allocator *a) {
   if (a->suspects.count > 1) qsort(a->suspects.items, a->suspects.count, sizeof *a->suspects.items, compare_pools);
   for (; done < a->suspects.count; done++, a->steps++) {
     struct wo__pool *const pool = &a->pools.items[a->suspects.items[done]];
-    if (!pool->is_gone && pool->use_count == 0) status = release_private(a, a->suspects.items[done]);
+    if (!pool->is_gone && pool->use_count == 0) status = wo__release_private(a, a->suspects.items[done]);
     if (status != WO_OK) break;
     pool->is_suspect = false;
   }

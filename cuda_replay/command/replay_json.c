@@ -136,6 +136,7 @@ static void put_check(struct writer *w, cJSON *root) {
   wo_json_put_count(&w->json, object, "refusals_equal", check->refusals_equal);
   wo_json_put(&w->json, object, "final_layout_equal",
               w->report->trace->has_segments ? cJSON_CreateBool(check->final_layout_equal) : cJSON_CreateNull());
+  wo_json_put_count(&w->json, object, "hidden_pools", check->hidden_pools);
   wo_json_put_maybe(&w->json, object, "diverged_at", has_diverged, check->diverged_at);
   wo_json_put_text(&w->json, object, "expected", has_diverged ? wo_view_of(check->expected) : (struct wo_view){0});
   wo_json_put_text(&w->json, object, "got", has_diverged ? wo_view_of(check->got) : (struct wo_view){0});

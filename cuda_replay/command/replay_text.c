@@ -206,6 +206,10 @@ static void write_check(struct wo_replay_writer *w) {
   add_equal(&w->line, ", segment events", check->segment_events_equal, check->segment_events);
   if (check->refusals > 0) add_equal(&w->line, ", refused requests", check->refusals_equal, check->refusals);
   if (w->report->trace->has_segments) wo_text_add(&w->line, ", final layout %s", check->final_layout_equal ? "yes" : "no");
+  if (check->hidden_pools > 0) {
+    wo_text_add(&w->line, "; taken to be of private pools that the recording does not name (graphs, MemPools): ");
+    wo__replay_count(&w->line, check->hidden_pools, "segment or request", "segments and requests");
+  }
   wo__replay_put(w, 2, 4);
   if (check->verdict == WO_CHECK_DIVERGED) write_difference(w);
   write_versions(w);

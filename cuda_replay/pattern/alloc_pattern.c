@@ -255,18 +255,40 @@ static enum wo_status add_pool_releases(struct wo__maker *maker, size_t index) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
     if (!wo_entry_is(entry, WO_TRAIT_IN_CALL)) break;
     if (!wo_entry_is(entry, WO_TRAIT_RELEASE)) continue;
-    if (entry->pool == WO_POOL_DEFAULT || entry->pool == own || entry->pool == pool) continue;
-    pool = entry->pool;
+    const uint32_t released = entry->pool != WO_POOL_DEFAULT ? entry->pool : wo__hidden_pool_of(&maker->pools, trace, i);
+    if (released == WO_POOL_DEFAULT || released == own || released == pool) continue;
+    pool = released;
     status = add_request(maker, WO_REQUEST_POOL_RELEASE, 0, i);
   }
   return status;
 }
 
+/* Whether the readings say that a MemPool ended here. */
+static bool is_emptied(const struct wo__maker *maker, size_t index) {
+  const struct wo__readings *const readings = maker->readings;
+  for (size_t i = 0; readings && i < readings->emptied.count; i++) {
+    if (readings->emptied.items[i] == index) return true;
+  }
+  return false;
+}
+
+/* Whether the release at an entry has another stack than the one directly before it: two calls, one after the other. */
+static bool begins_call(const struct wo_trace *trace, size_t index) {
+  const struct wo_trace_entry *const entry = &trace->entries.items[index];
+  return index > 0 && entry[-1].action == entry->action && entry[-1].stack != entry->stack;
+}
+
 /* The first release of a run decides the reason for the whole run. */
 static enum wo_status on_release(struct wo__maker *maker, size_t index) {
   struct reading reading;
-  if (maker->is_run_settled) return WO_OK;
+  if (maker->is_run_settled &&
+      !(is_emptied(maker, index) || (!maker->release.repeats_stacks && begins_call(maker->trace, index))))
+    return WO_OK;
   maker->is_run_settled = true;
+  if (is_emptied(maker, index)) {
+    const enum wo_status released = add_request(maker, WO_REQUEST_POOL_RELEASE, 0, index);
+    return released == WO_OK ? add_request(maker, WO_REQUEST_POOL_EMPTY, 0, index) : released;
+  }
   enum wo_status status = read_run(maker, index, &reading);
   maker->is_retry = reading.is_retry;
   if (status == WO_OK && reading.is_retry && reading.has_waited) status = hold_completions(maker, index);
@@ -376,6 +398,18 @@ static void look_for_completions(struct wo__maker *maker) {
   }
 }
 
+/* Pools that the readings found, numbered after those of the recording. */
+static enum wo_status find_pools(struct wo__maker *maker) {
+  enum wo_status status = wo__private_pools_find(&maker->pools, maker->trace);
+  for (size_t i = 0; maker->readings && i < maker->readings->hidden.count && status == WO_OK; i++) {
+    const struct wo__hidden hidden = maker->readings->hidden.items[i];
+    const uint32_t pool = (uint32_t)maker->recording->pools.count + hidden.number;
+    if (hidden.number >= maker->pattern->hidden_pools) maker->pattern->hidden_pools = hidden.number + 1;
+    status = wo__private_pools_hide(&maker->pools, maker->trace, hidden.entry, pool);
+  }
+  return status;
+}
+
 enum wo_status wo__alloc_pattern_read(const struct wo_recording *recording, const struct wo_trace *trace,
                                       struct wo__readings *readings, struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
   *ret_pattern = (struct wo_alloc_pattern){.recording = recording};
@@ -386,7 +420,7 @@ enum wo_status wo__alloc_pattern_read(const struct wo_recording *recording, cons
                             .readings = readings,
                             .release = wo__release_cause_begin(recording, trace)};
   look_for_completions(&maker);
-  enum wo_status status = wo__private_pools_find(&maker.pools, trace);
+  enum wo_status status = find_pools(&maker);
   if (status == WO_OK) status = make_entries(&maker);
   if (status == WO_OK) status = wo__make_untouched(&maker);
   if (status == WO_OK) status = wo__put_in_order(&maker);

@@ -26,8 +26,9 @@ enum wo_request_kind {
   WO_REQUEST_POOL_BEGIN, /* graph capture */
   WO_REQUEST_POOL_END,
   WO_REQUEST_POOL_RELEASE,
-  WO_REQUEST_SETTINGS, /* subject = index into wo_recording.settings_texts */
-  WO_REQUEST_FRACTION  /* subject = parts per million */
+  WO_REQUEST_POOL_EMPTY, /* of this pool alone */
+  WO_REQUEST_SETTINGS,   /* subject = index into wo_recording.settings_texts */
+  WO_REQUEST_FRACTION    /* subject = parts per million */
 };
 
 /* One request. */
@@ -90,6 +91,7 @@ struct wo_alloc_pattern {
   WO_VEC(struct wo_request) requests;
   WO_VEC(struct wo_instance) instances; /* first those alive at the start, by rising address */
   size_t start_count;                   /* instances alive at the start */
+  uint32_t hidden_pools;                /* private pools beside those of the recording; their numbers follow these */
 };
 
 /* Makes the pattern of a trace: entries become requests; segment events become EMPTY_CACHE where they show one (a run of

@@ -66,6 +66,42 @@ void wo__private_pools_end(struct wo__private_pools *pools, uint32_t pool) {
   pools->captures.count = kept;
 }
 
+/* The entry that releases the segment which entry `index` allocated; the count of entries if it stays. */
+static size_t released_at(const struct wo_trace *trace, size_t index) {
+  const uint64_t address = trace->entries.items[index].address;
+  size_t i = index + 1;
+  for (; i < trace->entries.count; i++) {
+    if (trace->entries.items[i].action == WO_ACTION_SEGMENT_FREE && trace->entries.items[i].address == address) break;
+  }
+  return i;
+}
+
+enum wo_status wo__private_pools_hide(struct wo__private_pools *pools, const struct wo_trace *trace, size_t index,
+                                      uint32_t pool) {
+  const struct wo_trace_entry *const entry = &trace->entries.items[index];
+  if (!WO_VEC_RESERVE(&pools->hidden, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  struct wo__hidden_segment hidden = {.since = index, .until = index, .pool = pool};
+  if (entry->action == WO_ACTION_SEGMENT_ALLOC) {
+    hidden.address = entry->address;
+    hidden.end = entry->address + entry->size_bytes;
+    hidden.until = released_at(trace, index);
+  }
+  pools->hidden.items[pools->hidden.count++] = hidden;
+  return WO_OK;
+}
+
+uint32_t wo__hidden_pool_of(const struct wo__private_pools *pools, const struct wo_trace *trace, size_t index) {
+  const struct wo_trace_entry *const entry = &trace->entries.items[index];
+  const bool is_refused = entry->action == WO_ACTION_OOM;
+  for (size_t i = pools->hidden.count; i > 0; i--) {
+    const struct wo__hidden_segment *const segment = &pools->hidden.items[i - 1];
+    const bool is_inside = entry->address >= segment->address && entry->address < segment->end;
+    if ((is_refused || is_inside) && index >= segment->since && index <= segment->until && is_refused == (segment->end == 0))
+      return segment->pool;
+  }
+  return WO_POOL_DEFAULT;
+}
+
 uint32_t wo__private_pool_of(const struct wo__private_pools *pools, const struct wo_trace *trace, size_t index) {
   assert(index < trace->entries.count);
   const struct wo_trace_entry *const entry = &trace->entries.items[index];
@@ -73,7 +109,8 @@ uint32_t wo__private_pool_of(const struct wo__private_pools *pools, const struct
   for (size_t i = pools->captures.count; i > 0; i--) {
     if (pools->captures.items[i - 1].stream == entry->stream) return pools->captures.items[i - 1].pool;
   }
-  if (entry->action != WO_ACTION_ALLOC) return WO_POOL_DEFAULT;
+  const uint32_t hidden = wo__hidden_pool_of(pools, trace, index);
+  if (hidden != WO_POOL_DEFAULT || entry->action != WO_ACTION_ALLOC) return hidden;
   const struct wo__private_segment *const segment = segment_at(pools, entry->address);
   return segment && segment->since <= index ? segment->pool : WO_POOL_DEFAULT;
 }
@@ -81,4 +118,5 @@ uint32_t wo__private_pool_of(const struct wo__private_pools *pools, const struct
 void wo__private_pools_done(struct wo__private_pools *pools) {
   WO_VEC_DONE(&pools->segments);
   WO_VEC_DONE(&pools->captures);
+  WO_VEC_DONE(&pools->hidden);
 }

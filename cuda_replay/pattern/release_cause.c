@@ -47,23 +47,25 @@ static const struct wo_trace_entry *allocation_of(const struct wo_trace *trace, 
   return NULL;
 }
 
-/* Context "alloc" repeats the allocation's stack where it is freed (torch/csrc, CUDACachingAllocator.cpp, record_trace in free).
- */
-static bool has_free_stacks(const struct wo_trace *trace) {
+/* Context "alloc" repeats the allocation's stack where a block is freed (torch/csrc, CUDACachingAllocator.cpp, record_trace in
+ * free). */
+static bool repeats_stacks(const struct wo_trace *trace) {
   unsigned seen = 0;
+  bool does = false;
   for (size_t i = 0; i < trace->entries.count && seen < FREES_SEEN; i++) {
     if (trace->entries.items[i].action != WO_ACTION_FREE_REQUESTED) continue;
     const struct wo_trace_entry *const allocation = allocation_of(trace, i);
     seen++;
-    if (allocation && allocation->stack != trace->entries.items[i].stack) return true;
+    if (allocation && allocation->stack != trace->entries.items[i].stack) return false;
+    does = does || (allocation && allocation->stack != WO_NO_STACK);
   }
-  return false;
+  return does;
 }
 
 struct wo__release_cause wo__release_cause_begin(const struct wo_recording *recording, const struct wo_trace *trace) {
   struct wo__release_cause release = {.recording = recording,
                                       .trace = trace,
-                                      .has_free_stacks = has_free_stacks(trace),
+                                      .repeats_stacks = repeats_stacks(trace),
                                       .reserved_bytes = reserved_at_start(trace)};
   const uint64_t start_bytes = release.reserved_bytes;
   uint64_t capacity = 0;
@@ -88,7 +90,7 @@ void wo__release_cause_done(struct wo__release_cause *release) {
 
 /* ---- The decision ---- */
 
-static bool names_empty_cache(const struct wo_recording *recording, uint32_t index) {
+bool wo__release_cause_is_named(const struct wo_recording *recording, uint32_t index) {
   if (index == WO_NO_STACK) return false;
   const struct wo_stack stack = recording->stacks.items[index];
   for (uint32_t i = 0; i < stack.count; i++) {
@@ -116,7 +118,7 @@ static enum witness ask_stacks(const struct wo__release_cause *release, size_t f
   if (asked == WO_NO_STACK) return SHOWS_NOTHING;
   if (entries[first].stack != WO_NO_STACK && entries[first].stack != asked) return SHOWS_CALL;
   if (entries[first].stack == WO_NO_STACK) return SHOWS_NOTHING;
-  if (release->has_free_stacks) return SHOWS_RETRY;
+  if (!release->repeats_stacks) return SHOWS_RETRY;
   for (size_t i = first; i < end; i++) {
     uint32_t own = WO_NO_STACK;
     if (!wo_entry_is(&entries[i], WO_TRAIT_RELEASE)) continue;
@@ -138,7 +140,7 @@ bool wo__release_cause_is_retry(const struct wo__release_cause *release, size_t 
     if (trace->entries.items[end].action == WO_ACTION_SEGMENT_UNMAP) has_unmapped = true;
   }
   *ret_is_sure = true;
-  if (end == trace->entries.count || names_empty_cache(release->recording, begin->stack)) return false;
+  if (end == trace->entries.count || wo__release_cause_is_named(release->recording, begin->stack)) return false;
   const struct wo_trace_entry *const request = &trace->entries.items[end];
   if (request->action == WO_ACTION_OOM) return true;
   /* Only parts that unmapping leaves can serve the request without growth. */

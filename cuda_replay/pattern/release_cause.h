@@ -18,7 +18,7 @@ struct wo__release_cause {
   const struct wo_recording *recording;
   const struct wo_trace *trace;
   bool has_instructions; /* the trace states each empty_cache() itself */
-  bool has_free_stacks;  /* entries of frees have stacks of their own (context "all"), so that a call to empty_cache() has one */
+  bool repeats_stacks;   /* frees have the stacks of their allocations (context "alloc"), and so have released segments */
   struct wo_address_map segment_stacks; /* owned: of the segments allocated so far, by address */
   uint64_t reserved_bytes;              /* before the entry that wo__release_cause_step is called with next */
   uint64_t capacity_bytes;              /* limit of reserved_bytes; UINT64_MAX: not known */
@@ -35,15 +35,27 @@ enum wo_status wo__release_cause_step(struct wo__release_cause *release, const s
  * the recording proves it; otherwise the answer is the one that fits best. */
 bool wo__release_cause_is_retry(const struct wo__release_cause *release, size_t first, bool *ret_is_sure);
 
+/* Whether the stack of a release names a call that empties the cache. */
+bool wo__release_cause_is_named(const struct wo_recording *recording, uint32_t stack);
+
 /* Whether a request can release memory without waiting for all streams: never, seldom (oversize blocks with max_split_size) or
  * often (garbage collection). */
 enum wo__alone { WO__ALONE_NEVER, WO__ALONE_SELDOM, WO__ALONE_OFTEN };
 enum wo__alone wo__release_cause_alone(const struct wo__release_cause *release);
 
+/* The segment that an entry allocates, or the request that was refused there, belongs to a private pool that nothing names. Those
+ * of one number are in one pool. */
+struct wo__hidden {
+  size_t entry;
+  uint32_t number;
+};
+
 /* How runs whose reason the recording does not show are explained. */
 struct wo__readings {
   WO_VEC(size_t) turns;  /* entries, rising: from the run at each one on, unsure runs are read the other way than before */
   WO_VEC(size_t) unsure; /* set by wo__alloc_pattern_read: the first entries of all unsure runs */
+  WO_VEC(struct wo__hidden) hidden;
+  WO_VEC(size_t) emptied; /* the first entries of runs that release one private pool alone: a MemPool ended there */
 };
 
 struct wo_alloc_pattern;

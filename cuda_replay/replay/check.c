@@ -5,11 +5,8 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-#include "cuda_replay/pattern/alloc_pattern.h"
-#include "cuda_replay/pattern/release_cause.h"
-#include "cuda_replay/replay/start_trial_internal.h"
-#include "cuda_replay/replay/start.h"
 #include "cuda_replay/recording/torch_rules.h"
+#include "cuda_replay/replay/check_internal.h"
 #include "parsers/base/vec.h"
 
 #define MIB ((uint64_t)1024 * 1024)
@@ -21,19 +18,6 @@ enum { TURNS_MAX = 32 };
 
 /* The first with expandable segments. */
 #define TORCH_MAPS 201
-
-struct checker {
-  const struct wo_recording *recording;
-  const struct wo_trace *trace;
-  const struct wo_replay_check_options *options;
-  struct wo_replay_check *check;
-  struct wo_err *err;
-  struct wo_alloc_settings settings;
-  struct wo_alloc_pattern pattern;
-  struct wo__readings readings;
-  struct wo_start start;
-  bool has_maps, has_plain_segments; /* among the entries */
-};
 
 /* ---- Words ---- */
 
@@ -47,7 +31,7 @@ static void add_why(struct wo_replay_check *check, const char *format, ...) {
   va_end(args);
 }
 
-static enum wo_status refuse(struct checker *checker, size_t entry, const char *why) {
+static enum wo_status refuse(struct wo__checker *checker, size_t entry, const char *why) {
   checker->check->verdict = WO_CHECK_REFUSED;
   checker->check->diverged_at = entry;
   add_why(checker->check, "%s", why);
@@ -57,7 +41,7 @@ static enum wo_status refuse(struct checker *checker, size_t entry, const char *
 
 /* Whether this trace lacks its end because the file is cut: it is the last trace in the file. Its segments are those of the end,
  * so its start cannot be rebuilt, and a divergence from the model proves nothing. */
-static bool is_cut(const struct checker *checker) {
+static bool is_cut(const struct wo__checker *checker) {
   const struct wo_recording *const recording = checker->recording;
   assert(recording->traces.count > 0);
   return recording->is_truncated && checker->trace->device == recording->traces.items[recording->traces.count - 1].device;
@@ -65,7 +49,7 @@ static bool is_cut(const struct checker *checker) {
 
 /* ---- Whether it can be checked ---- */
 
-static void count_entries(struct checker *checker) {
+static void count_entries(struct wo__checker *checker) {
   struct wo_replay_check *const check = checker->check;
   for (size_t i = 0; i < checker->trace->entries.count; i++) {
     switch ((enum wo_action)checker->trace->entries.items[i].action) {
@@ -100,7 +84,7 @@ static bool is_made_up(const struct wo_trace *trace) {
 }
 
 /* Why a recording cannot be checked, or NULL. */
-static const char *refusal(const struct checker *checker) {
+static const char *refusal(const struct wo__checker *checker) {
   const struct wo_recording *const recording = checker->recording;
   const struct wo_trace *const trace = checker->trace;
   switch (recording->format) {
@@ -130,7 +114,7 @@ static const char *refusal(const struct checker *checker) {
 /* ---- Settings and versions ---- */
 
 /* Before 2.2 snapshots do not hold the settings; mapped memory shows that expandable segments were on. */
-static struct wo_alloc_settings used_settings(const struct checker *checker) {
+static struct wo_alloc_settings used_settings(const struct wo__checker *checker) {
   if (checker->options->settings) return *checker->options->settings;
   struct wo_alloc_settings settings = checker->recording->settings;
   if (checker->has_maps && !checker->has_plain_segments) settings.expandable_segments = true;
@@ -149,7 +133,7 @@ static void add_version(struct wo_replay_check *check, uint16_t torch) {
 }
 
 /* Versions differ only in these (torch_rules.def). */
-static bool can_versions_differ(const struct checker *checker) {
+static bool can_versions_differ(const struct wo__checker *checker) {
   const struct wo_alloc_settings *const settings = &checker->settings;
   const bool has_pools = checker->recording->pools.count > 1;
   return has_pools || checker->has_maps || settings->expandable_segments || settings->max_split_bytes != WO_SPLIT_UNLIMITED ||
@@ -163,7 +147,7 @@ static const uint16_t turns[] = {
 #undef WO_TORCH_RULE
 };
 
-static void choose_versions(struct checker *checker) {
+static void choose_versions(struct wo__checker *checker) {
   const struct wo_recording *const recording = checker->recording;
   uint16_t from = recording->torch_from, to = recording->torch_to;
   if (checker->options->torch != 0) from = to = checker->options->torch;
@@ -183,7 +167,7 @@ static void choose_versions(struct checker *checker) {
 /* ---- Verdict ---- */
 
 /* Possible reasons for a divergence, as far as the recording shows them. */
-static void explain(const struct checker *checker) {
+static void explain(const struct wo__checker *checker) {
   struct wo_replay_check *const check = checker->check;
   const struct wo_alloc_settings *const settings = &checker->settings;
   const struct wo_recording *const recording = checker->recording;
@@ -220,7 +204,7 @@ static void explain(const struct checker *checker) {
   }
 }
 
-static void take_trial(const struct checker *checker, const struct wo__start_trial *trial, uint16_t torch) {
+static void take_trial(const struct wo__checker *checker, const struct wo__start_trial *trial, uint16_t torch) {
   struct wo_replay_check *const check = checker->check;
   check->verdict = trial->is_equal ? WO_CHECK_EQUAL : WO_CHECK_DIVERGED;
   check->torch = torch;
@@ -234,25 +218,6 @@ static void take_trial(const struct checker *checker, const struct wo__start_tri
   check->peak_allocated_bytes = trial->peak_allocated_bytes;
   snprintf(check->expected, sizeof check->expected, "%s", trial->is_equal ? "" : trial->expected);
   snprintf(check->got, sizeof check->got, "%s", trial->is_equal ? "" : trial->got);
-}
-
-static enum wo_status run_once(struct checker *checker, uint16_t torch, struct wo__start_trial *ret_trial) {
-  const struct wo__start_trial_input input = {.recording = checker->recording,
-                                              .trace = checker->trace,
-                                              .pattern = &checker->pattern,
-                                              .start = &checker->start,
-                                              .settings = checker->settings,
-                                              .torch = torch};
-  size_t runs = 0;
-  const enum wo_status status = wo__start_search(&input, &checker->start, ret_trial, &runs, checker->err);
-  checker->check->layouts_tried += runs;
-  return status;
-}
-
-static enum wo_status make_pattern(struct checker *checker) {
-  wo_alloc_pattern_done(&checker->pattern);
-  checker->readings.unsure.count = 0;
-  return wo__alloc_pattern_read(checker->recording, checker->trace, &checker->readings, &checker->pattern, checker->err);
 }
 
 /* Reads the last unsure release before a divergence, and those after it, the other way. False if there is none that was not
@@ -269,13 +234,13 @@ static bool turn_reading(struct wo__readings *readings, size_t diverged_at) {
   return true;
 }
 
-/* Runs one version; as long as it gets farther that way, reads unsure releases the other way. */
-static enum wo_status run_version(struct checker *checker, uint16_t torch, struct wo__start_trial *ret_trial) {
-  enum wo_status status = run_once(checker, torch, ret_trial);
+/* As long as it gets farther that way, reads unsure releases the other way. */
+static enum wo_status turn_more(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *ret_trial) {
+  enum wo_status status = WO_OK;
   while (status == WO_OK && !ret_trial->is_equal && turn_reading(&checker->readings, ret_trial->cursor)) {
     struct wo__start_trial trial;
-    status = make_pattern(checker);
-    if (status == WO_OK) status = run_once(checker, torch, &trial);
+    status = wo__check_make_pattern(checker);
+    if (status == WO_OK) status = wo__check_run(checker, torch, &trial);
     if (status != WO_OK) return status;
     const bool is_better = trial.is_equal || trial.cursor > ret_trial->cursor;
     if (is_better) {
@@ -283,28 +248,46 @@ static enum wo_status run_version(struct checker *checker, uint16_t torch, struc
       continue;
     }
     checker->readings.turns.count--;
-    return make_pattern(checker);
+    return wo__check_make_pattern(checker);
+  }
+  return status;
+}
+
+static enum wo_status run_version(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *ret_trial) {
+  const enum wo_status status = wo__check_run(checker, torch, ret_trial);
+  return status == WO_OK ? turn_more(checker, torch, ret_trial) : status;
+}
+
+/* Runs one version with all explanations that a recording leaves open. */
+static enum wo_status explain_version(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *ret_trial) {
+  enum wo_status status = run_version(checker, torch, ret_trial);
+  for (size_t before = 0; status == WO_OK && !ret_trial->is_equal && ret_trial->cursor > before;) {
+    before = ret_trial->cursor;
+    status = wo__check_find_pools(checker, torch, ret_trial);
+    if (status == WO_OK && !ret_trial->is_equal) status = turn_more(checker, torch, ret_trial);
   }
   return status;
 }
 
 /* Runs all versions; reports the newest that agrees, else the one that got farthest. */
-static enum wo_status run_versions(struct checker *checker) {
+static enum wo_status run_versions(struct wo__checker *checker) {
   struct wo_replay_check *const check = checker->check;
   struct wo__start_trial best = {0};
   uint16_t best_torch = 0;
   for (size_t i = check->version_count; i > 0; i--) {
     const uint16_t torch = check->versions_tried[i - 1];
     struct wo__start_trial trial;
-    const enum wo_status status = run_version(checker, torch, &trial);
+    const enum wo_status status = explain_version(checker, torch, &trial);
     if (status == WO_E_USAGE) continue; /* this version cannot run with the settings or the start */
     if (status != WO_OK) return status;
     check->versions_agree[i - 1] = trial.is_equal;
+    const size_t hidden = trial.is_equal ? checker->readings.hidden.count : 0;
     const bool is_better =
         best_torch == 0 || (trial.is_equal && !best.is_equal) || (!best.is_equal && trial.cursor > best.cursor);
     if (!is_better) continue;
     best = trial;
     best_torch = torch;
+    check->hidden_pools = hidden;
   }
   assert(check->version_count > 0);
   if (best_torch == 0) return refuse(checker, 0, checker->err->message);
@@ -319,15 +302,15 @@ static enum wo_status run_versions(struct checker *checker) {
 /* ---- Whole ---- */
 
 /* A contradiction inside the recording: reported with its entry, as nothing can be compared. */
-static enum wo_status contradiction(struct checker *checker, enum wo_status status) {
+static enum wo_status contradiction(struct wo__checker *checker, enum wo_status status) {
   if (status == WO_E_NOMEM) return status;
   return refuse(checker, (size_t)checker->err->offset, checker->err->message);
 }
 
-static enum wo_status check_trace(struct checker *checker) {
+static enum wo_status check_trace(struct wo__checker *checker) {
   enum wo_status status = wo_start_rebuild(checker->recording, checker->trace, &checker->settings, &checker->start, checker->err);
   if (status != WO_OK) return contradiction(checker, status);
-  status = make_pattern(checker);
+  status = wo__check_make_pattern(checker);
   if (status != WO_OK) return contradiction(checker, status);
   checker->check->open_blocks = checker->start.open.count;
   checker->check->strangers = checker->start.strangers.count;
@@ -356,18 +339,20 @@ static size_t rest_of_call(const struct wo_trace *trace) {
   return 0;
 }
 
-static void done(struct checker *checker) {
+static void done(struct wo__checker *checker) {
   wo_alloc_pattern_done(&checker->pattern);
   wo_start_done(&checker->start);
   WO_VEC_DONE(&checker->readings.turns);
   WO_VEC_DONE(&checker->readings.unsure);
+  WO_VEC_DONE(&checker->readings.hidden);
+  WO_VEC_DONE(&checker->readings.emptied);
 }
 
 /* Checks the entries after the first `skipped` ones; takes that result if it gets farther. */
-static enum wo_status check_rest(const struct checker *whole, size_t skipped) {
+static enum wo_status check_rest(const struct wo__checker *whole, size_t skipped) {
   struct wo_trace rest = *whole->trace;
   struct wo_replay_check check = {0};
-  struct checker checker = {.recording = whole->recording, .trace = &rest, .options = whole->options, .check = &check};
+  struct wo__checker checker = {.recording = whole->recording, .trace = &rest, .options = whole->options, .check = &check};
   rest.entries.items += skipped;
   rest.entries.count -= skipped;
   checker.err = whole->err;
@@ -388,7 +373,7 @@ enum wo_status wo_replay_check_run(const struct wo_recording *recording, const s
                                    struct wo_err *err) {
   *ret_check = (struct wo_replay_check){0};
   struct wo_err own = {0};
-  struct checker checker = {
+  struct wo__checker checker = {
       .recording = recording, .trace = trace, .options = options, .check = ret_check, .err = err ? err : &own};
   count_entries(&checker);
   checker.settings = used_settings(&checker);

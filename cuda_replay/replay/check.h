@@ -50,6 +50,7 @@ struct wo_replay_check {
   uint64_t peak_reserved_bytes, peak_allocated_bytes;
   size_t open_blocks;   /* blocks whose size at the start could not be decided by looking ahead */
   size_t layouts_tried; /* runs that were needed, of all versions */
+  size_t hidden_pools;  /* segments that were released, and that only a private pool which nothing names explains */
   size_t strangers;     /* blocks that changed while the snapshot was taken (struct wo_start); left out of the comparison */
 };
 

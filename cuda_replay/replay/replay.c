@@ -121,13 +121,19 @@ static bool is_pool_in_use(const struct run *run, uint32_t pool, uint32_t stream
   return false;
 }
 
+/* Pools that the recording does not name have numbers beyond its own. */
+static struct wo_pool_id id_of(const struct run *run, uint32_t pool) {
+  const struct wo_recording *const recording = run->pattern->recording;
+  return pool < recording->pools.count ? recording->pools.items[pool] : (struct wo_pool_id){UINT64_MAX, pool};
+}
+
 /* An allocation of a private pool whose begin is not in the pattern is made in that pool alone. The pool has one user until the
  * pattern releases it. */
 static enum wo_status malloc_in_pool(struct run *run, uint64_t size_bytes, uint32_t stream, uint32_t pool,
                                      wo_block_id *ret_block) {
   const uint64_t raw = stream_of(run, stream);
   if (is_pool_in_use(run, pool, stream)) return wo_allocator_malloc(run->allocator, size_bytes, raw, ret_block);
-  const struct wo_pool_id id = run->pattern->recording->pools.items[pool];
+  const struct wo_pool_id id = id_of(run, pool);
   enum wo_status status = wo_allocator_pool_begin(run->allocator, id, raw, false);
   if (status != WO_OK) return status;
   const enum wo_status result = wo_allocator_malloc(run->allocator, size_bytes, raw, ret_block);
@@ -200,7 +206,7 @@ static enum wo_status begin_pool(struct run *run, const struct wo_request *reque
   if (!WO_VEC_RESERVE(&run->pools, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
   run->pools.items[run->pools.count++] = (struct pool_in_use){request->pool, request->stream};
   run->is_held[request->pool] = true;
-  const struct wo_pool_id id = run->pattern->recording->pools.items[request->pool];
+  const struct wo_pool_id id = id_of(run, request->pool);
   return wo_allocator_pool_begin(run->allocator, id, stream_of(run, request->stream), true);
 }
 
@@ -213,12 +219,12 @@ static enum wo_status end_pool(struct run *run, const struct wo_request *request
   }
   run->pools.count = kept;
   if (kept == count) return WO_OK;
-  return wo_allocator_pool_end(run->allocator, run->pattern->recording->pools.items[request->pool]);
+  return wo_allocator_pool_end(run->allocator, id_of(run, request->pool));
 }
 
 /* Releasing a pool without a user is no error: the recording may show its last user twice. */
 static enum wo_status release_pool(struct run *run, const struct wo_request *request) {
-  const struct wo_pool_id id = run->pattern->recording->pools.items[request->pool];
+  const struct wo_pool_id id = id_of(run, request->pool);
   const enum wo_status status = wo_allocator_pool_release(run->allocator, id);
   run->is_held[request->pool] = false;
   return status == WO_E_USAGE ? WO_OK : status;
@@ -254,6 +260,8 @@ static enum wo_status run_other(struct run *run, const struct wo_request *reques
     return begin_pool(run, request);
   case WO_REQUEST_POOL_END:
     return end_pool(run, request);
+  case WO_REQUEST_POOL_EMPTY:
+    return wo_allocator_pool_empty(run->allocator, id_of(run, request->pool));
   case WO_REQUEST_POOL_RELEASE:
     return release_pool(run, request);
   default:
@@ -371,7 +379,7 @@ static enum wo_status begin(struct run *run) {
   if (status != WO_OK) return status;
   run->stats = wo_allocator_stats(run->allocator);
   run->blocks = malloc((count + 1) * sizeof *run->blocks);
-  run->is_held = calloc(run->pattern->recording->pools.count + 1, sizeof *run->is_held);
+  run->is_held = calloc(run->pattern->recording->pools.count + run->pattern->hidden_pools + 1, sizeof *run->is_held);
   if (!run->blocks || !run->is_held) return fail(run, WO_E_NOMEM);
   for (size_t i = 0; i < count; i++) run->blocks[i] = WO_NO_BLOCK;
   return run->options->start ? place_start(run) : allocate_start(run);

@@ -82,6 +82,7 @@ static void on_event(void *state, const struct wo_allocator_event *event) {
   memory->is_over = true;
   tell_expected(memory);
   tell(memory->trial->got, event->action, event->address, event->size_bytes);
+  if (event->action == WO_ACTION_SEGMENT_FREE) memory->trial->released_address = event->address;
   memory->has_placed = event->action == WO_ACTION_ALLOC;
   memory->placed_address = event->address;
   memory->placed_bytes = event->size_bytes;
@@ -136,7 +137,8 @@ static void finish(struct memory *memory, const struct wo_allocator *allocator) 
 /* Before each request, tells the device up to which entry its events can go. */
 static void seek(struct memory *memory, uint32_t request) {
   const struct wo_request *const next = &memory->input->pattern->requests.items[request];
-  const bool uses_device = next->kind == WO_REQUEST_ALLOC || next->kind == WO_REQUEST_EMPTY_CACHE;
+  const bool uses_device =
+      next->kind == WO_REQUEST_ALLOC || next->kind == WO_REQUEST_EMPTY_CACHE || next->kind == WO_REQUEST_POOL_EMPTY;
   if (uses_device && next->entry != WO_NO_ENTRY) wo_device_recorded_seek(memory->device, next->entry);
 }
 

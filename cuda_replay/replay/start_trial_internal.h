@@ -38,6 +38,7 @@ struct wo__start_trial {
   char expected[WO_CHECK_TEXT_BYTES];
   char got[WO_CHECK_TEXT_BYTES];
   struct wo__misplaced misplaced;
+  uint64_t released_address; /* of the segment that the model released at the difference; 0: it did something else */
   uint64_t peak_reserved_bytes, peak_allocated_bytes;
 };
 

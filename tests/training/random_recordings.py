@@ -70,7 +70,7 @@ class Pools:
             self.open[1].__enter__()
         else:
             pool = self.draw.choice(self.known) if again else self.torch.cuda.graph_pool_handle()
-            self.torch._C._cuda_beginAllocateCurrentThreadToPool(0, pool)
+            self.torch._C._cuda_beginAllocateCurrentStreamToPool(0, pool)
             self.open = (pool, None)
         if not again:
             self.known.append(pool)
@@ -82,7 +82,7 @@ class Pools:
         if context is not None:
             context.__exit__(None, None, None)
         else:
-            self.torch._C._cuda_endAllocateToPool(0, pool)
+            self.torch._C._cuda_endAllocateCurrentStreamToPool(0, pool)
         self.open = None
 
     def release(self, pool):
@@ -100,7 +100,8 @@ def play(torch, group, seed, path):
     """The program of a seed; writes the snapshot."""
     draw, about = random.Random(seed), GROUPS[group]
     stand_in = card()
-    stand_in.capacity = stand_in.total = draw.choice((160, 300, 600, 2000)) * MIB
+    stand_in.capacity = draw.choice((160, 300, 600, 2000)) * MIB  # others use the rest of the card
+    stand_in.total = stand_in.capacity if about.get("fraction") else draw.choice((8, 24, 80)) << 30
     stand_in.policy = draw.choice(about.get("policies", (0, 1, 2, 3)))
     stand_in.random = seed * 2 + 1
     if "settings" in about:
@@ -112,7 +113,7 @@ def play(torch, group, seed, path):
     pools = Pools(torch, about["pools"], draw) if "pools" in about else None
     operations = draw.choice((40, 120, 400))
     begins_at = draw.randint(5, operations // 2) if about.get("begins_late") else 0
-    target = draw.uniform(0.2, 1.1) * stand_in.total
+    target = draw.uniform(0.2, 1.1) * stand_in.capacity
     live, used = [], 0
 
     for at in range(operations):

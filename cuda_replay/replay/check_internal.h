@@ -1,0 +1,34 @@
+/* A check in progress: its input, its explanations, its runs. Private to check.c, check_pools.c and check_run.c. */
+#ifndef WO_CHECK_INTERNAL_H
+#define WO_CHECK_INTERNAL_H
+
+#include "cuda_replay/pattern/alloc_pattern.h"
+#include "cuda_replay/pattern/release_cause.h"
+#include "cuda_replay/replay/check.h"
+#include "cuda_replay/replay/start.h"
+#include "cuda_replay/replay/start_trial_internal.h"
+
+struct wo__checker {
+  const struct wo_recording *recording;
+  const struct wo_trace *trace;
+  const struct wo_replay_check_options *options;
+  struct wo_replay_check *check;
+  struct wo_err *err;
+  struct wo_alloc_settings settings;
+  struct wo_alloc_pattern pattern;
+  struct wo__readings readings;
+  struct wo_start start;
+  bool has_maps, has_plain_segments; /* among the entries */
+  uint32_t next_pool;                /* number of a pool that nothing names */
+};
+
+/* Makes the pattern anew, with the present readings. Statuses of wo__alloc_pattern_read. */
+enum wo_status wo__check_make_pattern(struct wo__checker *checker);
+
+/* Runs the pattern with the rules of a version. Statuses of wo__start_search. */
+enum wo_status wo__check_run(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *ret_trial);
+
+/* Explains a divergence by private pools that nothing names, as long as the trial gets farther that way. WO_E_NOMEM. */
+enum wo_status wo__check_find_pools(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *trial);
+
+#endif
