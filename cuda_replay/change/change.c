@@ -178,6 +178,13 @@ void wo_change_set_micro_batch(struct wo_change *change, uint32_t micro_batch) {
   change->transforms[at].amount = amount < UINT32_MAX ? (uint32_t)amount : UINT32_MAX;
 }
 
+void wo_change_drop_accumulation(struct wo_change *change) {
+  const size_t at = find_accumulation(change);
+  if (at == change->transform_count) return;
+  change->transform_count--;
+  for (size_t i = at; i < change->transform_count; i++) change->transforms[i] = change->transforms[i + 1];
+}
+
 uint32_t wo_change_accumulation(const struct wo_change *change) {
   const size_t at = find_accumulation(change);
   return at < change->transform_count ? change->transforms[at].amount : 0;

@@ -53,6 +53,9 @@ enum wo_status wo_change_add_proposed(struct wo_change *change, const struct wo_
  * the batch shrinks, so that the effective batch stays. `micro_batch` divides the present one. */
 void wo_change_set_micro_batch(struct wo_change *change, uint32_t micro_batch);
 
+/* Takes the accumulation out, if there is one. */
+void wo_change_drop_accumulation(struct wo_change *change);
+
 /* The accumulation that the change sets; 0: none. */
 uint32_t wo_change_accumulation(const struct wo_change *change);
 

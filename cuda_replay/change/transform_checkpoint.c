@@ -2,9 +2,10 @@
  * layer. They are made again when backward reaches the layer, with the temporaries of that second forward.
  *
  * Layers are found by repetition: saved tensors are grouped by stack and size. The groups with the most common count (by bytes)
- * have one member for each layer; the first born of these groups marks where layers begin. The output of a layer is the last
- * allocation that is alive where the layer ends: often one that the next layer saves, or a temporary that the checkpoint now has
- * to keep. Casts of weights outlive their layer: autocast keeps them until forward is over. */
+ * have one member for each layer; the first born of these groups marks where layers begin. A program may have several stacks of
+ * layers (an encoder and a decoder, two towers): what is left outside of the first is searched in the same way. The output of a
+ * layer is the last allocation that is alive where the layer ends: often one that the next layer saves, or a temporary that the
+ * checkpoint now has to keep. Casts of weights outlive their layer: autocast keeps them until forward is over. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -84,11 +85,25 @@ static int compare_counts(const void *a, const void *b) {
   return (left->first > right->first) - (left->first < right->first);
 }
 
-/* Collects saved instances in groups; returns the number of groups. */
+/* Whether a request lies in a segment. Segments are in order. */
+static bool is_inside(const struct checkpoint *work, size_t request) {
+  size_t low = 0, high = work->segment_count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (work->segments[middle].end <= request)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < work->segment_count && work->segments[low].first <= request;
+}
+
+/* Collects saved instances outside of the segments in groups; returns the number of groups. */
 static size_t gather_groups(const struct checkpoint *work, struct group *groups) {
   size_t count = 0, kept = 0;
   for (size_t i = work->request->pattern->start_count; i < work->request->pattern->instances.count; i++) {
     if (work->is_saved[i] == 0 || instance_of(work, i)->stack == WO_NO_STACK) continue;
+    if (is_inside(work, instance_of(work, i)->birth)) continue;
     groups[count++] = (struct group){instance_of(work, i)->size_bytes, instance_of(work, i)->stack, (uint32_t)i, 1};
   }
   if (count == 0) return 0;
@@ -102,10 +117,14 @@ static size_t gather_groups(const struct checkpoint *work, struct group *groups)
   return kept + 1;
 }
 
+/* Layers that are found after the first ones have at least this part of the bytes that are saved outside of these. */
+enum { LATER_MIN_PCT = 10 };
+
 /* The group that marks the layers: the first born of those with the count that has the most bytes. NULL if nothing repeats. */
-static const struct group *find_marker(struct group *groups, size_t count) {
+static const struct group *find_marker(const struct checkpoint *work, struct group *groups, size_t count) {
   const struct group *best = NULL;
-  double most = 0;
+  double most = 0, all = 0;
+  for (size_t i = 0; i < count; i++) all += (double)groups[i].size_bytes * groups[i].count;
   qsort(groups, count, sizeof groups[0], compare_counts);
   for (size_t first = 0, end; first < count; first = end) {
     double bytes = 0;
@@ -116,6 +135,7 @@ static const struct group *find_marker(struct group *groups, size_t count) {
     most = bytes;
     best = &groups[first];
   }
+  if (work->segment_count > 0 && most < all * LATER_MIN_PCT / 100) return NULL;
   return best;
 }
 
@@ -134,22 +154,51 @@ static bool find_sizes(const struct checkpoint *work, const struct group *marker
   return sizes != NULL;
 }
 
-/* Cuts forward at every `step`-th member of the marker. False if memory is out. */
+static int compare_segments(const void *a, const void *b) {
+  const struct segment *const left = a, *const right = b;
+  return (left->first > right->first) - (left->first < right->first);
+}
+
+/* Puts segments in order; none reaches into the next one. */
+static void sort_segments(struct checkpoint *work) {
+  qsort(work->segments, work->segment_count, sizeof work->segments[0], compare_segments);
+  for (size_t i = 1; i < work->segment_count; i++) {
+    if (work->segments[i - 1].end > work->segments[i].first) work->segments[i - 1].end = work->segments[i].first;
+  }
+}
+
+/* Whether layers repeat inside of a pass: what occurs once in each pass is no layer. */
+static bool repeats_in_pass(const struct checkpoint *work, const struct group *marker) {
+  size_t pass = SIZE_MAX, members = 0, passes = 0;
+  for (size_t i = work->request->pattern->start_count; i < work->request->pattern->instances.count; i++) {
+    const struct wo_instance *instance = instance_of(work, i);
+    if (work->is_saved[i] == 0 || instance->stack != marker->stack || is_inside(work, instance->birth)) continue;
+    members++;
+    passes += work->next_backward[instance->birth] != pass;
+    pass = work->next_backward[instance->birth];
+  }
+  return 2 * members >= 3 * passes;
+}
+
+/* Cuts forward, outside of the segments that are there, at every `step`-th member of the marker. False if memory is out. */
 static bool cut_segments(struct checkpoint *work, const struct group *marker) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   uint32_t wanted = work->request->amount;
   size_t step = wanted == 0 || wanted >= marker->count ? 1 : (marker->count + wanted - 1) / wanted;
   size_t seen = 0;
+  const size_t before = work->segment_count;
+  struct checkpoint outside = *work; /* the segments that were there */
   uint64_t *sizes;
   if (!find_sizes(work, marker, &sizes)) return false;
   for (size_t i = from->start_count; i < from->instances.count; i++) {
     const struct wo_instance *instance = instance_of(work, i);
     if (work->is_saved[i] == 0 || instance->stack != marker->stack) continue;
-    if (instance->size_bytes != sizes[work->next_backward[instance->birth]] || seen++ % step != 0) continue;
+    if (instance->size_bytes != sizes[work->next_backward[instance->birth]] || is_inside(&outside, instance->birth)) continue;
+    if (seen++ % step != 0) continue;
     struct segment *segment = &work->segments[work->segment_count++];
     size_t end = work->next_backward[instance->birth];
     *segment = (struct segment){.first = instance->birth, .end = end, .recompute_at = SIZE_MAX, .output = WO__GONE};
-    if (work->segment_count > 1 && segment[-1].end > segment->first) segment[-1].end = segment->first;
+    if (work->segment_count > before + 1 && segment[-1].end > segment->first) segment[-1].end = segment->first;
   }
   free(sizes);
   return true;
@@ -194,9 +243,9 @@ static void align_segments(struct checkpoint *work, size_t first, size_t end) {
   work->segments[end - 1].end = birth_of(work, last + alike);
 }
 
-/* Aligns each range of consecutive segments, one for each forward pass. */
-static void align_all(struct checkpoint *work) {
-  for (size_t first = 0, end; first < work->segment_count; first = end) {
+/* Aligns each range of consecutive segments from `begin` on, one for each forward pass. */
+static void align_all(struct checkpoint *work, size_t begin) {
+  for (size_t first = begin, end; first < work->segment_count; first = end) {
     for (end = first + 1; end < work->segment_count && work->segments[end - 1].end == work->segments[end].first;) end++;
     align_segments(work, first, end);
   }
@@ -398,16 +447,29 @@ static bool prepare(struct checkpoint *work) {
   return true;
 }
 
+/* Finds the layers that are left outside of the segments. False if memory is out; *ret_is_found: whether there were some. */
+static bool find_layers(struct checkpoint *work, struct group *groups, bool *ret_is_found) {
+  const size_t before = work->segment_count;
+  const struct group *const marker = find_marker(work, groups, gather_groups(work, groups));
+  *ret_is_found = false;
+  if (marker == NULL || (before > 0 && !repeats_in_pass(work, marker))) return true;
+  if (!cut_segments(work, marker)) return false;
+  align_all(work, before);
+  sort_segments(work);
+  *ret_is_found = work->segment_count > before;
+  return true;
+}
+
+/* The most stacks of layers of one program. */
+enum { STACKS_MAX = 8 };
+
 /* Finds the segments. False if memory is out; finds none if nothing repeats. */
 static bool find_segments(struct checkpoint *work) {
   struct group *groups = malloc((work->request->pattern->instances.count + 1) * sizeof groups[0]);
-  if (groups == NULL) return false;
-  size_t count = gather_groups(work, groups);
-  const struct group *marker = find_marker(groups, count);
-  const bool is_cut = marker == NULL || cut_segments(work, marker);
+  bool is_found = true, is_done = groups != NULL;
+  for (unsigned i = 0; i < STACKS_MAX && is_done && is_found; i++) is_done = find_layers(work, groups, &is_found);
   free(groups);
-  if (!is_cut) return false;
-  align_all(work);
+  if (!is_done) return false;
   for (size_t i = 0; i < work->segment_count; i++) settle_segment(work, i);
   drop_outside(work);
   return true;

@@ -47,7 +47,8 @@ bool wo__is_state(const struct wo_transform_request *request, size_t instance);
 uint64_t wo__parameter_bytes(const struct wo_transform_request *request, uint64_t *ret_largest);
 
 /* The transforms of the table, each kind in a file of its own. */
-#define WO_TRANSFORM(id, name, amount_min, amount_max, summary, assumption) wo_transform_apply_one wo__transform_##id;
+#define WO_TRANSFORM(id, name, amount_min, amount_max, above_pct, below_pct, summary, assumption)                                \
+  wo_transform_apply_one wo__transform_##id;
 #include "parsers/base/exchange/transforms.def"
 #undef WO_TRANSFORM
 

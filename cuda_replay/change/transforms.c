@@ -9,8 +9,8 @@
 #include "parsers/base/number.h"
 
 static const struct wo_transform rows[] = {
-#define WO_TRANSFORM(id, name, amount_min, amount_max, summary, assumption)                                                      \
-  {name, summary, amount_min, amount_max, wo__transform_##id, assumption},
+#define WO_TRANSFORM(id, name, amount_min, amount_max, above_pct, below_pct, summary, assumption)                                \
+  {name, summary, amount_min, amount_max, above_pct, below_pct, wo__transform_##id, assumption},
 #include "parsers/base/exchange/transforms.def"
 #undef WO_TRANSFORM
 };
@@ -19,7 +19,7 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* All names, each after a comma and a blank. */
 static const char names[] =
-#define WO_TRANSFORM(id, name, amount_min, amount_max, summary, assumption) ", " name
+#define WO_TRANSFORM(id, name, amount_min, amount_max, above_pct, below_pct, summary, assumption) ", " name
 #include "parsers/base/exchange/transforms.def"
 #undef WO_TRANSFORM
     ;

@@ -34,6 +34,8 @@ struct wo_transform {
   const char *summary; /* one line for the help text */
   uint32_t amount_min; /* N's range; 0 and 0: it takes no N */
   uint32_t amount_max;
+  uint32_t above_pct; /* by how much of the card real programs exceeded the high end, and fell below the low end */
+  uint32_t below_pct;
   wo_transform_apply_one *apply;
   const char *assumption; /* the sentence that is printed beside the result */
 };

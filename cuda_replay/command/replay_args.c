@@ -86,7 +86,7 @@ static bool read_change(void *target, const struct wo_option_value *value) {
 
 /* "|empty-cache|checkpoint|..." */
 static const char transform_names[] =
-#define WO_TRANSFORM(id, name, amount_min, amount_max, summary, assumption) "|" name
+#define WO_TRANSFORM(id, name, amount_min, amount_max, above_pct, below_pct, summary, assumption) "|" name
 #include "parsers/base/exchange/transforms.def"
 #undef WO_TRANSFORM
     ;

@@ -175,6 +175,7 @@ static enum wo_status add_subjects(struct run *run, struct wo_recording *recordi
                                                          run->args->replay.change.capacity_bytes, run->args->replay.torch,
                                                          &run->subjects[run->subject_count], err);
     if (status != WO_OK) return status;
+    run->subjects[run->subject_count].is_lower_bound = run->lacks_activations;
     run->subjects[run->subject_count++].recorded_at = run->recorded_at;
   }
   return WO_OK;

@@ -10,18 +10,19 @@ struct writer {
   const struct wo_verify *verify;
 };
 
-static const char *fit_name(enum wo_verify_fit fit) {
+static const char *fit_name(const struct wo_verify *verify, enum wo_verify_fit fit) {
   static const char *const names[] = {
       [WO_VERIFY_YES] = "yes", [WO_VERIFY_UNSURE] = "not_sure", [WO_VERIFY_NO] = "no", [WO_VERIFY_UNTRIED] = "not_tried"};
   assert(fit < WO_VERIFY_FIT_COUNT_);
-  return names[fit];
+  /* A pattern that was not recorded shows at most that it is likely. */
+  return fit == WO_VERIFY_YES && verify->asked.is_reconstructed ? "likely" : names[fit];
 }
 
 /* Unknown values are null: figures of a fix that was not replayed, a margin without a capacity. */
 static void put_result(struct writer *w, cJSON *object, const struct wo_verify_result *result) {
   const bool is_tried = result->fit != WO_VERIFY_UNTRIED;
   const bool has_margin = is_tried && w->verify->asked.subjects[0].capacity_bytes > 0;
-  wo_json_put_name(&w->json, object, "fits", fit_name(result->fit));
+  wo_json_put_name(&w->json, object, "fits", fit_name(w->verify, result->fit));
   wo_json_put_maybe(&w->json, object, "peak_reserved_lo_bytes", is_tried, result->reserved_lo_bytes);
   wo_json_put_maybe(&w->json, object, "peak_reserved_hi_bytes", is_tried, result->reserved_hi_bytes);
   wo_json_put(&w->json, object, "margin_bytes", has_margin ? wo_json_number((double)result->margin_bytes) : cJSON_CreateNull());

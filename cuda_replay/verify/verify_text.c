@@ -49,11 +49,12 @@ static size_t title_columns(const struct writer *w) {
   return w->width > others + TITLE_MIN ? w->width - others - 1 : TITLE_MIN;
 }
 
-static const char *fit_text(enum wo_verify_fit fit) {
+static const char *fit_text(const struct wo_verify *verify, enum wo_verify_fit fit) {
   static const char *const texts[] = {
       [WO_VERIFY_YES] = "yes", [WO_VERIFY_UNSURE] = "not sure", [WO_VERIFY_NO] = "no", [WO_VERIFY_UNTRIED] = "-"};
   assert(fit < WO_VERIFY_FIT_COUNT_);
-  return texts[fit];
+  /* A pattern that was not recorded shows at most that it is likely. */
+  return fit == WO_VERIFY_YES && verify->asked.is_reconstructed ? "likely" : texts[fit];
 }
 
 /* ---- Lines ---- */
@@ -100,8 +101,8 @@ static void add_row(const struct writer *w, const char *number, struct wo_view t
   const size_t taken = wo_text_columns(first);
   wo_text_repeat(w->out, ' ', taken < columns ? columns - taken : 0);
   wo_text_add(w->out, " %*s %*s  %-*s%-*s%*s\n", PEAK_COLUMNS - 1, peak, MARGIN_COLUMNS - 1, margin, FITS_COLUMNS - 1,
-              fit_text(result->fit), (int)proof_columns(w->verify) - 1, proof_text(w->verify, result), COST_COLUMNS - 1,
-              cost_text);
+              fit_text(w->verify, result->fit), (int)proof_columns(w->verify) - 1, proof_text(w->verify, result),
+              COST_COLUMNS - 1, cost_text);
   wo_text_flow(w->out, title, INDENT, INDENT, INDENT + columns);
 }
 

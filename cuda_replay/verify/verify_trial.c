@@ -319,6 +319,18 @@ static enum wo_status find_least(const struct trial *trial, const struct wo_allo
   return status;
 }
 
+/* How far beyond the ends of the changed program's need its real need has been seen, of the card. */
+static uint64_t spread_bytes(const struct trial *trial, bool is_above) {
+  const struct wo_change *const change = trial->change;
+  uint32_t most = 0;
+  for (size_t i = 0; change && i < change->transform_count; i++) {
+    const struct wo_transform *const transform = change->transforms[i].transform;
+    const uint32_t pct = is_above ? transform->above_pct : transform->below_pct;
+    if (pct > most) most = pct;
+  }
+  return trial->subject->sizes ? 0 : trial->subject->capacity_bytes / 100 * most;
+}
+
 static void say_failing(const struct ends *ends, struct wo_verify_result *result) {
   if (ends->low.oom_count == ends->low.run_count)
     result->fit = WO_VERIFY_NO;
@@ -351,7 +363,7 @@ static enum wo_status judge_failing(const struct trial *trial, const struct wo_a
     snprintf(result->why, sizeof result->why, "the capacity of the card is not known: give --capacity");
     return WO_OK;
   }
-  status = run(trial, low, capacity + unseen_bytes(trial, low), &ends.low, err);
+  status = run(trial, low, capacity + unseen_bytes(trial, low) + spread_bytes(trial, false), &ends.low, err);
   if (status == WO_OK) status = run(trial, high, capacity, &ends.high, err);
   if (status != WO_OK) return status;
   say_failing(&ends, result);
@@ -377,8 +389,9 @@ static enum wo_status judge(const struct trial *trial, const struct wo_alloc_pat
   const struct wo_verify_subject *const subject = trial->subject;
   struct ends ends;
   result->fit = WO_VERIFY_UNSURE;
-  if (subject->capacity_bytes <= subject->uncertainty_bytes) return judge_failing(trial, high, low, result, err);
-  enum wo_status status = run(trial, high, subject->capacity_bytes - subject->uncertainty_bytes, &ends.sure, err);
+  const uint64_t uncertain = subject->uncertainty_bytes + spread_bytes(trial, true);
+  if (subject->capacity_bytes <= uncertain) return judge_failing(trial, high, low, result, err);
+  enum wo_status status = run(trial, high, subject->capacity_bytes - uncertain, &ends.sure, err);
   if (status != WO_OK) return status;
   if (ends.sure.oom_count > 0) return judge_failing(trial, high, low, result, err);
   status = run(trial, low, subject->capacity_bytes, &ends.low, err);
@@ -474,6 +487,23 @@ static size_t list_parts(const struct wo_verify_subject *subject, struct part pa
   return count;
 }
 
+static bool has_backward(const struct wo_classes *classes) {
+  for (size_t i = 0; i < classes->marks.count; i++) {
+    if (classes->marks.items[i].phase == WO_PHASE_BACKWARD) return true;
+  }
+  return false;
+}
+
+/* A recording that ends in its first forward pass has nothing that accumulation repeats: the change is tried without, and what
+ * fits is not sure anyway. */
+static const struct wo_change *fit_to_end(const struct wo_verify_subject *subject, const struct wo_change *change,
+                                          struct wo_change *room) {
+  if (!change || !subject->is_open || wo_change_accumulation(change) == 0 || has_backward(&subject->classes)) return change;
+  *room = *change;
+  wo_change_drop_accumulation(room);
+  return wo_change_is_any(room) ? room : NULL;
+}
+
 /* The change as one of the recording, in *room: it also scales a recording of another run to the job's own sizes. */
 static const struct wo_change *rebase(const struct wo_verify_subject *subject, const struct wo_change *change,
                                       struct wo_change *room) {
@@ -512,9 +542,9 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
                              struct wo_verify_result *ret_result, struct wo_err *err) {
   struct part parts[2];
   struct wo_verify_result result = WO_VERIFY_BEST;
-  struct wo_change room;
+  struct wo_change room, open;
   assert(subject && ret_result && err);
-  const struct wo_change *const rebased = rebase(subject, change, &room);
+  const struct wo_change *const rebased = fit_to_end(subject, rebase(subject, change, &room), &open);
   const size_t count = list_parts(subject, parts);
   for (size_t i = 0; i < count; i++) {
     struct wo_verify_result one;
@@ -522,7 +552,7 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
     if (status != WO_OK) return status;
     wo_verify_result_join(&result, &one);
   }
-  wo_verify_apply_measured(subject, change, &result);
+  if (!wo_verify_apply_measured(subject, change, &result)) wo_verify_widen_reconstructed(subject, change, &result);
   wo_verify_apply_growth(subject, &result);
   heed_length(subject, rebased, &result);
   *ret_result = result;

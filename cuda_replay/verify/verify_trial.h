@@ -31,6 +31,7 @@ struct wo_verify_subject {
   bool is_largest_step;                /* steps differ in size, and the failed one is as large as any can be */
   bool ends_at_oom;                    /* the recording ends with its last failure: the rest of the step is not in it */
   struct wo_step_completion completed; /* owned: the failed step with the rest that it would have had, if that is known */
+  bool is_lower_bound;                 /* a reconstructed pattern has only the model's states */
   uint32_t micro_batch;                /* of the job, as its log shows it; 0: not known */
   double failed_step;                  /* the step that failed, from 1: as the log counts, else as the recording does */
   bool grows_in_log;                   /* the diagnosis is growth over steps */

@@ -5,7 +5,7 @@ usage: random_recordings.py WHYOOM FOLDER [--groups NAME...] [--count N] [--seed
 
 Each program asks for tensors and frees them in a process of its own, on a small card, with the recording that its group names; `whyoom replay`
 then checks it. A recording that is not reproduced stays in FOLDER (--keep: all of them). The groups are what recordings differ in: contexts and
-stacks, pools of graphs and MemPools that are released, garbage collection, expandable segments whose ranges lie anywhere.
+stacks, MemPools that end, garbage collection, expandable segments whose ranges lie anywhere, sizes at limits, recordings that begin late.
 """
 import argparse
 import ctypes
@@ -26,8 +26,7 @@ GROUPS = {
     "context-state": {"contexts": ["state"]},
     "context-all": {"contexts": ["all"]},
     "context-none": {"contexts": [None]},
-    "graphs": {"pools": "graph"},
-    "mempools": {"pools": "mempool"},
+    "mempools": {"pools": True},
     "gc": {"settings": lambda draw: f"garbage_collection_threshold:0.{draw.randint(3, 95):02d}", "fraction": True},
     "expandable": {"settings": lambda draw: "expandable_segments:True", "policies": [3]},
     "limits": {"fraction": True, "edges": True},
@@ -48,46 +47,31 @@ def card():
 
 
 class Pools:
-    """Private pools as captures of graphs make them, or MemPools: allocation goes to the open one; a pool may be released, and tensors outlive it."""
+    """MemPools: allocation goes to the open one; a pool may end, and tensors outlive it."""
 
-    def __init__(self, torch, kind, draw):
-        self.torch, self.kind, self.draw = torch, kind, draw
+    def __init__(self, torch, draw):
+        self.torch, self.draw = torch, draw
         self.known, self.open = [], None
 
     def step(self):
         if self.open is not None:
             self.close()
         elif self.known and self.draw.random() < 0.4:
-            self.release(self.known.pop(self.draw.randrange(len(self.known))))
+            self.known.pop(self.draw.randrange(len(self.known)))
         else:
             self.begin()
 
     def begin(self):
         again = self.known and self.draw.random() < 0.3
-        if self.kind == "mempool":
-            pool = self.draw.choice(self.known) if again else self.torch.cuda.MemPool()
-            self.open = (pool, self.torch.cuda.use_mem_pool(pool))
-            self.open[1].__enter__()
-        else:
-            pool = self.draw.choice(self.known) if again else self.torch.cuda.graph_pool_handle()
-            self.torch._C._cuda_beginAllocateCurrentStreamToPool(0, pool)
-            self.open = (pool, None)
+        pool = self.draw.choice(self.known) if again else self.torch.cuda.MemPool()
+        self.open = self.torch.cuda.use_mem_pool(pool)
+        self.open.__enter__()
         if not again:
-            self.known.append(pool)
-        elif self.kind == "graph":
             self.known.append(pool)
 
     def close(self):
-        pool, context = self.open
-        if context is not None:
-            context.__exit__(None, None, None)
-        else:
-            self.torch._C._cuda_endAllocateCurrentStreamToPool(0, pool)
+        self.open.__exit__(None, None, None)
         self.open = None
-
-    def release(self, pool):
-        if self.kind == "graph":
-            self.torch._C._cuda_releasePool(0, pool)
 
 
 def size_of(draw, edges):
@@ -110,7 +94,7 @@ def play(torch, group, seed, path):
     if about.get("fraction"):
         torch.cuda.set_per_process_memory_fraction(draw.uniform(0.4, 1.0))
     streams = [torch.cuda.Stream() for _ in range(draw.randint(0, 2))]
-    pools = Pools(torch, about["pools"], draw) if "pools" in about else None
+    pools = Pools(torch, draw) if "pools" in about else None
     operations = draw.choice((40, 120, 400))
     begins_at = draw.randint(5, operations // 2) if about.get("begins_late") else 0
     target = draw.uniform(0.2, 1.1) * stand_in.capacity

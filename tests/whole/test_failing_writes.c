@@ -241,8 +241,8 @@ static void test_pages(void **state) {
 static void test_patch(void **state) {
   (void)state;
   try_scene(&(struct scene){.name = "patch",
-                            .args = {"verify", "--patch", "--write", "--accept-reconstructed", LORA "slurm-90817.err",
-                                     LORA "slurm-90817.out", "run.sh", "train.yaml"},
+                            .args = {"verify", "--patch", "--write", "--trace=" LORA "trace-90817.jsonl", "--capacity=24.5GiB",
+                                     LORA "slurm-90817.err", LORA "slurm-90817.out", "run.sh", "train.yaml"},
                             .targets = {"run.sh", "train.yaml"},
                             .prepare = "sed '/per_device_train_batch_size/d' " LORA
                                        "run_lora.sh >run.sh && echo 'per_device_train_batch_size: 2' >train.yaml && chmod 755 "

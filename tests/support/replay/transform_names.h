@@ -10,7 +10,7 @@ static const struct {
   const char *name;
   uint32_t amount;
 } wo_transform_names[] = {
-#define WO_TRANSFORM(id, name, amount_min, amount_max, summary, assumption) {name, amount_min},
+#define WO_TRANSFORM(id, name, amount_min, amount_max, above_pct, below_pct, summary, assumption) {name, amount_min},
 #include "parsers/base/exchange/transforms.def"
 #undef WO_TRANSFORM
 };

@@ -405,7 +405,8 @@ static void test_part_and_whole(void **state) {
     const char *option, *value;
     int code;
     bool is_whole;
-  } table[] = {{"--trace", LORA "trace-90817.jsonl", 3, false}, {"--accept-reconstructed", NULL, 0, true}};
+  } table[] = {{"--trace", LORA "trace-90817.jsonl", 3, false},
+               {"--trace=" LORA "trace-90817.jsonl", "--capacity=24.5GiB", 0, true}};
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
     struct wo_process_result result;
     const char *const args[] = {"verify",           "--patch",       LORA "slurm-90817.err", LORA "slurm-90817.out",
@@ -423,14 +424,20 @@ static void test_part_and_whole(void **state) {
 static void test_in_json(void **state) {
   (void)state;
   struct wo_process_result text, result;
-  const char *args[] = {
-      "verify", LORA "slurm-90817.err", LORA "slurm-90817.out", LORA "run_lora.sh", "--accept-reconstructed", "--patch", NULL,
-      NULL};
+  const char *args[] = {"verify",
+                        LORA "slurm-90817.err",
+                        LORA "slurm-90817.out",
+                        LORA "run_lora.sh",
+                        "--trace=" LORA "trace-90817.jsonl",
+                        "--capacity=24.5GiB",
+                        "--patch",
+                        NULL,
+                        NULL};
   assert_true(wo_process_run(&(struct wo_process_spec){.args = args}, &text));
   assert_true(text.exit_code == 0 && strstr(text.out, "\n@@ "));
   for (int has_patch = 0; has_patch < 2; has_patch++) {
-    args[5] = "--format=json";
-    args[6] = has_patch ? "--patch" : NULL;
+    args[6] = "--format=json";
+    args[7] = has_patch ? "--patch" : NULL;
     assert_true(wo_process_run(&(struct wo_process_spec){.args = args}, &result));
     cJSON *const root = cJSON_ParseWithLength(result.out, result.out_len);
     const cJSON *const patch = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "verify"), "patch");
@@ -477,7 +484,8 @@ static void test_pipe(void **state) {
   (void)state;
   static const char *const lines[] = {
       "cd '%s' && %s verify --patch slurm-90817.* run_lora.sh --trace trace-90817.jsonl 2>/dev/null | git apply",
-      "cd '%s' && %s verify --patch --accept-reconstructed slurm-90817.* run_lora.sh 2>/dev/null | patch -s -p1"};
+      "cd '%s' && %s verify --patch --trace trace-90817.jsonl --capacity 24.5GiB slurm-90817.* run_lora.sh 2>/dev/null | patch "
+      "-s -p1"};
   char folder[512], command[2600], path[700];
   if (system("command -v git >/dev/null && command -v patch >/dev/null") != 0) skip();
   for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {

@@ -87,12 +87,45 @@ static void test_replay(void **state) {
   assert_true(result.reserved_hi_bytes >= (uint64_t)(20.9 * GIB) && result.reserved_hi_bytes <= (uint64_t)(21.2 * GIB));
   struct wo_change change = {.has_scale = true};
   change.scale.axes[WO_AXIS_MICRO_BATCH] = (struct wo_scale_axis){4, 2};
+  subject.is_lower_bound = true; /* the pattern's own figure */
   assert_int_equal(wo_verify_try(&subject, &change, 3, &result, &err), WO_OK);
   assert_int_equal(result.fit, WO_VERIFY_YES);
   const double reserved = (double)result.reserved_hi_bytes / GIB;
   if (reserved < 15.9 || reserved > 16.4) fail_msg("%.3f GiB", reserved);
   wo_verify_subject_done(&subject);
   wo_recording_free(recording);
+}
+
+/* What was reconstructed decides nothing within a wide interval, which is wider where no step was whole. */
+static void test_interval(void **state) {
+  (void)state;
+  static const struct {
+    double step, capacity_gib;
+    enum wo_verify_fit fit;
+  } rows[] = {{40, 23, WO_VERIFY_YES},    {40, 21.5, WO_VERIFY_UNSURE}, {40, 13, WO_VERIFY_UNSURE}, {40, 10, WO_VERIFY_NO},
+              {-1, 23, WO_VERIFY_UNSURE}, {1, 23, WO_VERIFY_UNSURE},    {-1, 34, WO_VERIFY_YES},    {-1, 10, WO_VERIFY_NO}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct wo_recording *recording = NULL;
+    bool lacks_activations;
+    struct wo_err err = {0};
+    struct wo_verify_subject subject;
+    struct wo_verify_result result;
+    struct wo_job_sizes sizes = usual;
+    sizes.step = rows[i].step;
+    assert_int_equal(wo_reconstruct(&sizes, &recording, &lacks_activations, &err), WO_OK);
+    assert_int_equal(wo_verify_subject_make(recording, &recording->traces.items[0], (struct wo_view){0}, &sizes,
+                                            (uint64_t)(rows[i].capacity_gib * GIB), 0, &subject, &err),
+                     WO_OK);
+    struct wo_change change = {.has_scale = true};
+    change.scale.axes[WO_AXIS_MICRO_BATCH] = (struct wo_scale_axis){4, 2};
+    assert_int_equal(wo_verify_try(&subject, &change, 3, &result, &err), WO_OK);
+    if (result.fit != rows[i].fit)
+      fail_msg("row %zu: %.2f-%.2f GiB", i, (double)result.reserved_lo_bytes / GIB, (double)result.reserved_hi_bytes / GIB);
+    assert_true(result.reserved_lo_bytes < result.reserved_hi_bytes);
+    assert_int_equal(result.fit == WO_VERIFY_UNSURE, result.why[0] != '\0');
+    wo_verify_subject_done(&subject);
+    wo_recording_free(recording);
+  }
 }
 
 /* Space enough that lies idle in pieces: it fails as it was, and with expandable segments the pieces are given back. */
@@ -141,7 +174,7 @@ static void test_checkpointing(void **state) {
   sizes.hidden = 2048;
   try_checkpointing(&sizes, &result);
   assert_true(result.fit == WO_VERIFY_YES || result.fit == WO_VERIFY_UNSURE);
-  assert_true(result.reserved_lo_bytes < result.reserved_hi_bytes && result.reserved_hi_bytes < (uint64_t)(17.5 * GIB));
+  assert_true(result.reserved_lo_bytes < result.reserved_hi_bytes && result.reserved_hi_bytes < (uint64_t)(2 * 17.5 * GIB));
   sizes.hidden = -1;
   try_checkpointing(&sizes, &result);
   assert_int_equal(result.fit, WO_VERIFY_UNTRIED);
@@ -237,10 +270,9 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_figures),      cmocka_unit_test(test_replay),
-      cmocka_unit_test(test_holes),        cmocka_unit_test(test_checkpointing),
-      cmocka_unit_test(test_fixed),        cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_states_alone), cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_figures),  cmocka_unit_test(test_replay),        cmocka_unit_test(test_interval),
+      cmocka_unit_test(test_holes),    cmocka_unit_test(test_checkpointing), cmocka_unit_test(test_fixed),
+      cmocka_unit_test(test_refusals), cmocka_unit_test(test_states_alone),  cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
