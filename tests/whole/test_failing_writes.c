@@ -17,6 +17,7 @@
 #include "tests/support/process.h"
 
 #define LORA WO_SOURCE_DIR "/samples/lora-7b-24g/"
+#define PRETRAIN WO_SOURCE_DIR "/samples/pretrain-512m-sequence/"
 
 enum { TARGETS_MAX = 2, ARGS_MAX = 12, CALLS_MAX = 64, PATH_BYTES = 700 };
 
@@ -241,11 +242,12 @@ static void test_pages(void **state) {
 static void test_patch(void **state) {
   (void)state;
   try_scene(&(struct scene){.name = "patch",
-                            .args = {"verify", "--patch", "--write", "--trace=" LORA "trace-90817.jsonl", "--capacity=24.5GiB",
-                                     LORA "slurm-90817.err", LORA "slurm-90817.out", "run.sh", "train.yaml"},
+                            .args = {"verify", "--patch", "--write", "--accept-reconstructed", PRETRAIN "slurm-218391.err",
+                                     PRETRAIN "slurm-218391.out", "run.sh", "train.yaml"},
                             .targets = {"run.sh", "train.yaml"},
-                            .prepare = "sed '/per_device_train_batch_size/d' " LORA
-                                       "run_lora.sh >run.sh && echo 'per_device_train_batch_size: 2' >train.yaml && chmod 755 "
+                            .prepare = "sed '/gradient_accumulation_steps: 8/d' " PRETRAIN
+                                       "pretrain_512m.yaml >train.yaml && printf '#!/bin/bash\\n#SBATCH -n 1\\n"
+                                       "python train.py --gradient_accumulation_steps 8\\n' >run.sh && chmod 755 "
                                        "run.sh && if test $(id -u) -eq 0; then chown 12345:12345 run.sh; fi"},
             40);
 }

@@ -325,6 +325,7 @@ static void test_find_left(void **state) {
 /* ---- The program ---- */
 
 #define LORA "samples/lora-7b-24g/"
+#define PRETRAIN "samples/pretrain-512m-sequence/"
 #define OOM                                                                                                                      \
   "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB. GPU 0 has a total capacity of 23.64 GiB of which "    \
   "402.00 MiB is free. Including non-PyTorch memory, this process has 23.22 GiB memory in use. Of the allocated memory "         \
@@ -425,19 +426,18 @@ static void test_in_json(void **state) {
   (void)state;
   struct wo_process_result text, result;
   const char *args[] = {"verify",
-                        LORA "slurm-90817.err",
-                        LORA "slurm-90817.out",
-                        LORA "run_lora.sh",
-                        "--trace=" LORA "trace-90817.jsonl",
-                        "--capacity=24.5GiB",
+                        PRETRAIN "slurm-218391.err",
+                        PRETRAIN "slurm-218391.out",
+                        PRETRAIN "pretrain_512m.yaml",
+                        "--accept-reconstructed",
                         "--patch",
                         NULL,
                         NULL};
   assert_true(wo_process_run(&(struct wo_process_spec){.args = args}, &text));
   assert_true(text.exit_code == 0 && strstr(text.out, "\n@@ "));
   for (int has_patch = 0; has_patch < 2; has_patch++) {
-    args[6] = "--format=json";
-    args[7] = has_patch ? "--patch" : NULL;
+    args[5] = "--format=json";
+    args[6] = has_patch ? "--patch" : NULL;
     assert_true(wo_process_run(&(struct wo_process_spec){.args = args}, &result));
     cJSON *const root = cJSON_ParseWithLength(result.out, result.out_len);
     const cJSON *const patch = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "verify"), "patch");
