@@ -1,9 +1,11 @@
-/* Ranges are adjacent in the address space: the smallest distance between the beginnings of two ranges bounds their size. */
+/* Ranges are adjacent in the address space: the smallest distance between the beginnings of two ranges bounds their size. If they
+ * lie anywhere, a range that begins while another one is mapped above it ends before that one. */
 #include "cuda_replay/replay/expandable_ranges_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
+#include "cuda_replay/collections/address_map.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
@@ -96,6 +98,85 @@ static uint64_t least_distance(const struct places *places, uint64_t floor_bytes
   return least;
 }
 
+/* ---- Ranges that are mapped at the same time ---- */
+
+/* More streams with ranges than any program has. */
+enum { OWNERS_MAX = 128 };
+
+/* What is mapped of one owner: the ranges of a stream for small or for large blocks. */
+struct owner {
+  uint64_t stream; /* raw pointer */
+  bool is_small;
+  uint64_t mapped_bytes;
+};
+
+struct mapped {
+  struct wo_address_map places; /* mappings by address -> owner */
+  struct owner owners[OWNERS_MAX];
+  size_t owner_count;
+};
+
+static uint32_t owner_of(struct mapped *mapped, uint64_t stream, bool is_small) {
+  for (uint32_t i = 0; i < mapped->owner_count; i++) {
+    if (mapped->owners[i].stream == stream && mapped->owners[i].is_small == is_small) return i;
+  }
+  if (mapped->owner_count == OWNERS_MAX) return OWNERS_MAX;
+  mapped->owners[mapped->owner_count] = (struct owner){stream, is_small, 0};
+  return (uint32_t)mapped->owner_count++;
+}
+
+/* Adds a mapping. *ret_distance: to the next mapping above, if the owner had none before, so that a range begins here. */
+static enum wo_status add_mapping(struct mapped *mapped, uint32_t owner, uint64_t address, uint64_t size_bytes,
+                                  uint64_t *ret_distance) {
+  struct wo_address_item above;
+  *ret_distance = UINT64_MAX;
+  if (owner == OWNERS_MAX) return WO_OK;
+  const bool begins = mapped->owners[owner].mapped_bytes == 0;
+  if (begins && wo_address_map_above(&mapped->places, address, &above)) *ret_distance = above.address - address;
+  mapped->owners[owner].mapped_bytes += size_bytes;
+  return wo_address_map_put(&mapped->places, address, owner);
+}
+
+/* An unmapping may begin inside of a mapping, and go over several. */
+static void remove_mappings(struct mapped *mapped, uint64_t address, uint64_t size_bytes) {
+  struct wo_address_item item;
+  if (!wo_address_map_below(&mapped->places, address, &item)) return;
+  struct owner *const of = &mapped->owners[item.value];
+  of->mapped_bytes -= size_bytes < of->mapped_bytes ? size_bytes : of->mapped_bytes;
+  while (wo_address_map_above(&mapped->places, address, &item) && item.address - address < size_bytes)
+    wo_address_map_remove(&mapped->places, item.address, NULL);
+}
+
+/* The smallest distance from the beginning of a range to what is mapped above it at that time. */
+static enum wo_status least_mapped(const struct wo_recording *recording, const struct wo_trace *trace,
+                                   const struct wo_start *start, uint64_t floor_bytes, uint64_t *ret_least) {
+  struct mapped mapped = {.owner_count = 0};
+  enum wo_status status = WO_OK;
+  uint64_t distance;
+  *ret_least = UINT64_MAX;
+  for (size_t i = 0; start && i < start->segments.count && status == WO_OK; i++) {
+    const struct wo_allocator_segment *const segment = &start->segments.items[i];
+    if (!segment->is_expandable) continue;
+    const uint32_t owner = owner_of(&mapped, segment->stream, segment->is_small);
+    status = add_mapping(&mapped, owner, segment->address, segment->size_bytes, &distance);
+  }
+  for (size_t i = 0; i < trace->entries.count && status == WO_OK; i++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (entry->action != WO_ACTION_SEGMENT_MAP && entry->action != WO_ACTION_SEGMENT_UNMAP) continue;
+    if (entry->action == WO_ACTION_SEGMENT_UNMAP) {
+      remove_mappings(&mapped, entry->address, entry->size_bytes);
+      continue;
+    }
+    const uint32_t owner = owner_of(&mapped, recording->streams.items[entry->stream], wo__is_small_map(entry));
+    status = add_mapping(&mapped, owner, entry->address, entry->size_bytes, &distance);
+    if (distance >= floor_bytes && distance < *ret_least) *ret_least = distance;
+  }
+  wo_address_map_done(&mapped.places);
+  return status;
+}
+
+/* ---- The card ---- */
+
 enum wo_status wo__card_bytes(const struct wo_recording *recording, const struct wo_trace *trace, const struct wo_start *start,
                               uint64_t *ret_bytes) {
   *ret_bytes = recording->capacity_bytes;
@@ -104,8 +185,12 @@ enum wo_status wo__card_bytes(const struct wo_recording *recording, const struct
   enum wo_status status = start ? collect_segments(start, &places) : WO_OK;
   if (status == WO_OK) status = collect_entries(recording, trace, &places);
   if (places.count > 0) qsort(places.items, places.count, sizeof *places.items, compare_places);
-  const uint64_t least = least_distance(&places, least_card(trace) / 8 * 9 + HANDLE_ROOM_BYTES);
+  const uint64_t floor_bytes = least_card(trace) / 8 * 9 + HANDLE_ROOM_BYTES;
+  const uint64_t apart = least_distance(&places, floor_bytes);
+  uint64_t together = UINT64_MAX;
   WO_VEC_DONE(&places);
+  if (status == WO_OK) status = least_mapped(recording, trace, start, floor_bytes, &together);
+  const uint64_t least = together < apart ? together : apart;
   const uint64_t most = least == UINT64_MAX ? UINT64_MAX : (least - HANDLE_ROOM_BYTES) / 9 * 8;
   *ret_bytes = most < CARD_MAX_BYTES ? most : CARD_MAX_BYTES;
   return status;
