@@ -28,7 +28,7 @@ static void count(struct wo__release_cause *release, const struct wo_trace_entry
 
 enum wo_status wo__release_cause_step(struct wo__release_cause *release, const struct wo_trace_entry *entry) {
   count(release, entry);
-  if (!wo_entry_is(entry, WO_TRAIT_GROWTH) || entry->stack == WO_NO_STACK) return WO_OK;
+  if (!release->repeats_stacks || !wo_entry_is(entry, WO_TRAIT_GROWTH) || entry->stack == WO_NO_STACK) return WO_OK;
   return wo_address_map_put(&release->segment_stacks, entry->address, entry->stack);
 }
 

@@ -19,7 +19,7 @@ struct wo__release_cause {
   const struct wo_trace *trace;
   bool has_instructions; /* the trace states each empty_cache() itself */
   bool repeats_stacks;   /* frees have the stacks of their allocations (context "alloc"), and so have released segments */
-  struct wo_address_map segment_stacks; /* owned: of the segments allocated so far, by address */
+  struct wo_address_map segment_stacks; /* owned: of the segments so far, by address; only if repeats_stacks */
   uint64_t reserved_bytes;              /* before the entry that wo__release_cause_step is called with next */
   uint64_t capacity_bytes;              /* limit of reserved_bytes; UINT64_MAX: not known */
 };

@@ -258,9 +258,11 @@ static enum wo_status run_version(struct wo__checker *checker, uint16_t torch, s
   return status == WO_OK ? turn_more(checker, torch, ret_trial) : status;
 }
 
-/* Runs one version with all explanations that a recording leaves open. */
+/* The same, with private pools that nothing names. */
 static enum wo_status explain_version(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *ret_trial) {
-  enum wo_status status = run_version(checker, torch, ret_trial);
+  checker->readings.hidden.count = checker->readings.emptied.count = 0;
+  enum wo_status status = wo__check_make_pattern(checker);
+  if (status == WO_OK) status = run_version(checker, torch, ret_trial);
   for (size_t before = 0; status == WO_OK && !ret_trial->is_equal && ret_trial->cursor > before;) {
     before = ret_trial->cursor;
     status = wo__check_find_pools(checker, torch, ret_trial);
@@ -269,33 +271,47 @@ static enum wo_status explain_version(struct wo__checker *checker, uint16_t torc
   return status;
 }
 
-/* Runs all versions; reports the newest that agrees, else the one that got farthest. */
-static enum wo_status run_versions(struct wo__checker *checker) {
+/* The newest version that agrees, else the one that got farthest; torch 0: none could run. */
+struct best {
+  struct wo__start_trial trial;
+  uint16_t torch;
+};
+
+typedef enum wo_status run_one(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *ret_trial);
+
+static enum wo_status try_versions(struct wo__checker *checker, run_one *run, struct best *best) {
   struct wo_replay_check *const check = checker->check;
-  struct wo__start_trial best = {0};
-  uint16_t best_torch = 0;
   for (size_t i = check->version_count; i > 0; i--) {
     const uint16_t torch = check->versions_tried[i - 1];
     struct wo__start_trial trial;
-    const enum wo_status status = explain_version(checker, torch, &trial);
+    const enum wo_status status = run(checker, torch, &trial);
     if (status == WO_E_USAGE) continue; /* this version cannot run with the settings or the start */
     if (status != WO_OK) return status;
     check->versions_agree[i - 1] = trial.is_equal;
-    const size_t hidden = trial.is_equal ? checker->readings.hidden.count : 0;
-    const bool is_better =
-        best_torch == 0 || (trial.is_equal && !best.is_equal) || (!best.is_equal && trial.cursor > best.cursor);
+    const bool is_better = best->torch == 0 || (trial.is_equal && !best->trial.is_equal) ||
+                           (!best->trial.is_equal && trial.cursor > best->trial.cursor);
     if (!is_better) continue;
-    best = trial;
-    best_torch = torch;
-    check->hidden_pools = hidden;
+    *best = (struct best){trial, torch};
+    check->hidden_pools = trial.is_equal ? checker->readings.hidden.count : 0;
   }
+  return WO_OK;
+}
+
+/* Pools are guessed only if no version agrees without: wrong rules of another version are no pools. */
+static enum wo_status run_versions(struct wo__checker *checker) {
+  struct wo_replay_check *const check = checker->check;
+  struct best best = {.torch = 0};
   assert(check->version_count > 0);
-  if (best_torch == 0) return refuse(checker, 0, checker->err->message);
-  if (!best.is_equal && is_cut(checker)) {
+  enum wo_status status = try_versions(checker, run_version, &best);
+  const bool has_reason = best.torch != 0 && !best.trial.is_equal && !is_cut(checker);
+  if (status == WO_OK && has_reason) status = try_versions(checker, explain_version, &best);
+  if (status != WO_OK) return status;
+  if (best.torch == 0) return refuse(checker, 0, checker->err->message);
+  if (!best.trial.is_equal && is_cut(checker)) {
     return refuse(checker, check->diverged_at, "its entries and its segments belong to different moments");
   }
-  take_trial(checker, &best, best_torch);
-  if (!best.is_equal) explain(checker);
+  take_trial(checker, &best.trial, best.torch);
+  if (!best.trial.is_equal) explain(checker);
   return WO_OK;
 }
 

@@ -19,6 +19,7 @@ struct wo__checker {
   struct wo__readings readings;
   struct wo_start start;
   bool has_maps, has_plain_segments; /* among the entries */
+  uint64_t entries_run;              /* by all runs together */
   uint32_t next_pool;                /* number of a pool that nothing names */
 };
 

@@ -8,9 +8,9 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
-/* The most guesses, and the most entries of all their runs together. */
+/* The most guesses, and the entries of all runs together after which no more are made. */
 enum { HIDDEN_MAX = 256 };
-#define HIDDEN_ENTRIES_MAX 8000000
+#define ENTRIES_RUN_MAX 8000000
 
 /* The entry before `end` that allocated the segment which holds an address and that is released later; SIZE_MAX: none. */
 static size_t find_segment(const struct wo_trace *trace, uint64_t address, size_t end) {
@@ -27,6 +27,10 @@ static size_t find_segment(const struct wo_trace *trace, uint64_t address, size_
     if (entry->action == WO_ACTION_SEGMENT_FREE && entry->address == trace->entries.items[found].address) return found;
   }
   return SIZE_MAX;
+}
+
+static bool can_go_on(const struct wo__checker *checker) {
+  return checker->entries_run < ENTRIES_RUN_MAX && checker->readings.hidden.count < HIDDEN_MAX;
 }
 
 /* The readings before a change of them. */
@@ -91,7 +95,7 @@ static enum wo_status try_chosen(struct wo__checker *checker, uint16_t torch, st
   struct wo__start_trial tried = *trial;
   enum wo_status status = WO_OK;
   *ret_is_better = false;
-  for (unsigned i = 0; i < CHOSEN_MAX && status == WO_OK && tried.misplaced.is_known; i++) {
+  for (unsigned i = 0; i < CHOSEN_MAX && status == WO_OK && tried.misplaced.is_known && can_go_on(checker); i++) {
     const size_t entry = find_segment(checker->trace, tried.misplaced.address, trial->cursor);
     if (entry == SIZE_MAX || is_hidden(checker, entry) || hide(checker, entry, checker->next_pool++) != WO_OK) break;
     status = run_readings(checker, torch, &tried);
@@ -237,12 +241,9 @@ static enum wo_status try_pools(struct wo__checker *checker, uint16_t torch, str
 }
 
 enum wo_status wo__check_find_pools(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *trial) {
-  const size_t count = checker->trace->entries.count;
   enum wo_status status = WO_OK;
   bool is_better = true;
-  for (size_t spent = 0; status == WO_OK && is_better && !trial->is_equal && trial->cursor < count; spent += 2 * count) {
-    if (spent > HIDDEN_ENTRIES_MAX || checker->readings.hidden.count == HIDDEN_MAX) break;
+  while (status == WO_OK && is_better && !trial->is_equal && trial->cursor < checker->trace->entries.count && can_go_on(checker))
     status = try_pools(checker, torch, trial, &is_better);
-  }
   return status;
 }

@@ -11,6 +11,7 @@ enum wo_status wo__check_run(struct wo__checker *checker, uint16_t torch, struct
   size_t runs = 0;
   const enum wo_status status = wo__start_search(&input, &checker->start, ret_trial, &runs, checker->err);
   checker->check->layouts_tried += runs;
+  checker->entries_run += (uint64_t)runs * checker->trace->entries.count;
   return status;
 }
 

@@ -564,10 +564,11 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
 enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_change *change,
                                        struct wo_verify_high_end *ret_end, struct wo_err *err) {
   struct part parts[2];
-  struct wo_change room;
+  struct wo_change room, open;
   assert(subject && ret_end && err);
   list_parts(subject, parts);
-  struct trial trial = {.subject = subject, .part = &parts[0], .change = rebase(subject, change, &room)};
+  struct trial trial = {
+      .subject = subject, .part = &parts[0], .change = fit_to_end(subject, rebase(subject, change, &room), &open)};
   enum wo_status status = prepare(&trial, err);
   if (status != WO_OK) return status;
   *ret_end = (struct wo_verify_high_end){.settings = trial.settings, .capacity_bytes = wo_verify_sure_bytes(subject)};
