@@ -7,7 +7,11 @@ RAW.json is what measure.py collected: runs of training with the reports of `why
 a GPU. A comparison for which there is no measurement is counted as not run, never as an agreement.
 """
 import json
+import os
 import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "training"))
+import truth  # noqa: E402
 
 GIB = 1024 ** 3
 
@@ -157,6 +161,7 @@ def compare(raw):
         "gpu_replays": {**count(replays), "rows": replays},
         "verify": part_of_verify(raw),
         "proof": part_of_proof(raw),
+        "patches": raw.get("patches", []), "random": raw.get("random", []), "seconds": raw.get("seconds", {}),
         "dmon": raw.get("dmon", []),
     }
 
@@ -168,6 +173,11 @@ def disagreements(result):
         for row in result[part]["rows"]:
             if row["agrees"] is False:
                 lines.append(f"{name} {row['run']}: {row['why']}")
+    for row in result["patches"]:
+        if row["verdict"] not in ("right", "not sure", "untried"):
+            lines.append(f"patch {row['program']} on {row['card_mib']} MiB, {row.get('change')}: {row.get('error') or row['verdict']}")
+    for row in result["random"]:
+        lines += [f"recording of a random program, {row['group']}-{example}" for example in row["examples"]]
     if result["verify"]["confirmed"] is False:
         lines.append(f"verify of the sample on the GPU: {result['verify']['why']}")
     if result["proof"]["held"] is False:
@@ -203,6 +213,22 @@ def say_proof(proof):
     return f"{what}: {'it runs' if proof['held'] else 'it fails again'} ({proof['fix']})"
 
 
+def say_random(rows):
+    if not rows:
+        return "- recordings of random programs: not run"
+    return "- recordings of random programs that are not reproduced: " + ", ".join(
+        f"{row['not_reproduced']} of {row['programs']} ({row['group']})" for row in rows)
+
+
+def say_patches(rows):
+    rows = [row for row in rows if "error" not in row]
+    if not rows:
+        return "- patched programs, really run: not run"
+    counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in ("right", "YES THAT FAILS", "no that runs")}
+    return (f"- patched programs, really run: {len(rows)} answers, {counts['right']} right, {counts['YES THAT FAILS']} yes that fail, "
+            f"{counts['no that runs']} no that run, {len(rows) - sum(counts.values())} not sure")
+
+
 def page(result):
     made_up = "**Made up for a test: no measurement.**\n\n" if result["is_made_up"] else ""
     predictions = result["predictions"]
@@ -211,7 +237,7 @@ def page(result):
              say_count(result["recordings"], "recordings against the model (addresses, segment events, peak reserved)"),
              say_count(result["out_of_memory"], "runs out of memory (the same failing entry)"),
              say_count(result["gpu_replays"], "replays on the GPU against the model of it"), say_verify(result["verify"]),
-             say_proof(result["proof"])]
+             say_proof(result["proof"]), say_patches(result["patches"]), say_random(result["random"])]
     if predictions["compared"]:
         lines.append(f"- predicted peak of another size: {predictions['compared']} predictions, off by {predictions['median_off_pct']:.2f} % "
                      f"(median) and {predictions['worst_off_pct']:.2f} % (worst, {predictions['worst']}), "
@@ -222,6 +248,8 @@ def page(result):
         lines += ["", "Not run: " + "; ".join(result["not_run"]) + "."]
     found = disagreements(result)
     lines += ["", "## Disagreements", ""] + ([f"- {line}" for line in found] or ["None."])
+    if result["patches"]:
+        lines += ["", "## Answers of `whyoom verify`, and the truth", "", truth.table(result["patches"]).rstrip()]
     lines += ["", "## Predictions", "", "| from | to | real GiB | predicted GiB | off |", "| --- | --- | --- | --- | --- |"]
     for row in predictions["rows"]:
         if row["off_pct"] is not None:
@@ -231,7 +259,7 @@ def page(result):
               "| --- | --- | --- | --- | --- | --- |"]
     for row in result["gpu_replays"]["rows"]:
         if row["agrees"] is not None:
-            lines.append(f"| {row['run']} | {row['capacity_bytes'] / GIB:.2f} | {row['segment_events']} | {row['failed_requests']} | "
+            lines.append(f"| {row['run']} | {(row['capacity_bytes'] or 0) / GIB:.2f} | {row['segment_events']} | {row['failed_requests']} | "
                          f"{row['seconds']:.2f} | {'yes' if row['agrees'] else 'no'} |")
     return "\n".join(lines) + "\n"
 

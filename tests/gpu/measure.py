@@ -1,29 +1,56 @@
 #!/usr/bin/env python3
 """Trains on this machine's GPU, asks whyoom about the recordings, and keeps what both said.
 
-usage: measure.py WHYOOM SCRATCH RAW.json [SECONDS]
+usage: measure.py WHYOOM RESULTS OUTPUT [SECONDS]
 
-Runs are told one line each. No run is begun after SECONDS (500): what was left out is named in RAW.json and by compare.py.
+Runs are told one line each, several at a time (WHYOOM_GPU_JOBS). After each step RESULTS/raw.json, result.json and result.md are written and
+saved into OUTPUT (save.sh). Nothing is begun after SECONDS (450): what was left out is named in raw.json and by compare.py. What whyoom says of
+patches needs tests/training/trial.c, built, in WHYOOM_TRIAL.
 """
+import concurrent.futures
 import datetime
 import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SAMPLE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "samples", "lora-7b-24g")
+TESTS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+SAMPLE = os.path.join(os.path.dirname(TESTS), "samples", "lora-7b-24g")
+sys.path += [HERE, os.path.join(TESTS, "training")]
+import compare  # noqa: E402
+import truth  # noqa: E402
+
 COLUMN_SETS = ("p", "u", "c", "v", "m", "e", "t", "pucvmet")
 SETTINGS = ("expandable_segments:True", "max_split_size_mb:128", "roundup_power2_divisions:4")
+NATIVE_STACKS_S = 90  # a first run with native stacks that takes longer is done again with those of Python, and so are the others
+# Programs of tests/training whose patches are run on the card, those that show most first.
+PATCHED = (("gpt", "conv", "unet", "llama"), ("vit", "gpt-accumulate", "encdec", "gpt-expandable"),
+           ("llama-checkpoint", "gpt-leak-outputs", "clip", "experts"), ("gpt-momentum", "varying", "vlm", "llama-lora"))
+KEPT_BYTES = 80 << 20
+RANDOM_GROUPS = ("context-alloc", "expandable", "mempools", "graphs", "middle", "gc")
 
 
 class Bench:
-    def __init__(self, whyoom, scratch, seconds):
-        self.whyoom, self.scratch, self.end = whyoom, scratch, time.monotonic() + seconds
-        self.raw = {"runs": [], "predictions": [], "replays": [], "verify": None, "proof": None, "dmon": [], "not_run": [],
-                    "date": datetime.date.today().isoformat()}
+    def __init__(self, whyoom, results, output, seconds):
+        self.whyoom, self.results, self.output, self.end = whyoom, results, output, time.monotonic() + seconds
+        self.scratch = os.path.join(os.path.dirname(results), "runs")
+        self.trial = os.environ.get("WHYOOM_TRIAL")
+        self.jobs = int(os.environ.get("WHYOOM_GPU_JOBS", 0)) or max(1, min(6, (os.cpu_count() or 1) // 2))
+        self.stacks = "all"
+        self.kept_bytes = 0
+        self.raw = {"runs": [], "predictions": [], "replays": [], "verify": None, "proof": None, "patches": [], "random": [], "dmon": [],
+                    "not_run": [], "seconds": {}, "date": datetime.date.today().isoformat()}
+
+    def many(self, function, items):
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            list(pool.map(lambda item: function(*item), items))
+
+    def left_s(self, most):
+        return max(1, min(most, int(self.end - time.monotonic())))
 
     def has_time(self, what):
         if time.monotonic() < self.end:
@@ -51,8 +78,9 @@ class Bench:
             return None
         environment = dict(os.environ, PYTORCH_CUDA_ALLOC_CONF=settings)
         command = [sys.executable, os.path.join(HERE, "train.py"), "--out", self.folder(name), "--model", model, "--micro-batch",
-                   str(micro_batch), "--length", str(length), "--limit", str(limit)]
-        done = self.call(f"training {name}", command, 120, env=environment, capture_output=True)
+                   str(micro_batch), "--length", str(length), "--limit", str(limit), "--stacks", self.stacks]
+        done = self.call(f"training {name}, {self.stacks} stacks", command, NATIVE_STACKS_S if self.stacks == "all" else 120, env=environment,
+                         capture_output=True)
         if done is None:
             return None
         print(f"trained {name}: exit status {done.returncode}", flush=True)
@@ -67,7 +95,7 @@ class Bench:
     def replay(self, name, *options, trace=None):
         """The report of whyoom replay about a run, what it wrote to standard error, and its seconds."""
         begin = time.monotonic()
-        done = self.call(f"replay of {name}", [self.whyoom, "replay", "--format", "json", *options, trace or self.trace(name)], 300,
+        done = self.call(f"replay of {name}", [self.whyoom, "replay", "--format", "json", *options, trace or self.trace(name)], 60,
                          capture_output=True)
         seconds = time.monotonic() - begin
         if done is None:
@@ -103,87 +131,133 @@ def peak_of(run):
     return run["run"]["stats"]["reserved_bytes.all.peak"]
 
 
-def train_sizes(bench):
-    """(a): both models at four micro-batches; two lengths."""
-    for length in (512, 1024):
-        for micro_batch in (1, 2, 4, 8):
-            bench.train(f"gpt-{micro_batch}x{length}", "gpt", micro_batch, length)
-    for micro_batch in (1, 2, 4, 8):
-        bench.train(f"conv-{micro_batch}x256", "conv", micro_batch, 256)
+def train_first(bench):
+    """The first run finds out whether native stacks can be had in time."""
+    if bench.train("gpt-1x512", "gpt", 1, 512) is None and bench.has_time("native stacks"):
+        bench.stacks = "python"
+        bench.train("gpt-1x512", "gpt", 1, 512)
 
 
-def train_settings(bench):
+def train_all(bench):
+    """(a): both models at four micro-batches, two lengths, four settings."""
+    runs = [(f"gpt-{micro_batch}x{length}", "gpt", micro_batch, length) for length in (512, 1024) for micro_batch in (1, 2, 4, 8)]
+    runs += [(f"conv-{micro_batch}x256", "conv", micro_batch, 256) for micro_batch in (1, 2, 4, 8)]
     for settings in SETTINGS:
         key = settings.split(":", 1)[0]
-        bench.train(f"gpt-4x1024-{key}", "gpt", 4, 1024, settings)
-        bench.train(f"conv-8x256-{key}", "conv", 8, 256, settings)
+        runs += [(f"gpt-4x1024-{key}", "gpt", 4, 1024, settings), (f"conv-8x256-{key}", "conv", 8, 256, settings)]
+    bench.many(bench.train, runs[1:])
 
 
 def train_into_failure(bench):
     """(b): the same with 70 % of what it needs."""
     whole = [run for run in bench.raw["runs"] if run["name"] in ("gpt-4x1024", "gpt-4x1024-expandable_segments", "conv-8x256")]
-    for run in whole:
-        facts = run["run"]
-        limit = peak_of(run) * 7 // 10
-        bench.train(f"{run['name']}-fails", facts["model"], facts["micro_batch"], facts["length"], facts["settings"], limit)
+    bench.many(bench.train, [(f"{run['name']}-fails", run["run"]["model"], run["run"]["micro_batch"], run["run"]["length"],
+                              run["run"]["settings"], peak_of(run) * 7 // 10) for run in whole])
+
+
+def keep_trainings(bench):
+    for run in bench.raw["runs"]:
+        keep_file(bench, bench.trace(run["name"]), f"recordings/{run['name']}.pickle")
 
 
 def predict_all(bench):
     """(c): each size from its neighbours."""
     names = {run["name"] for run in bench.raw["runs"]}
+    wanted = []
     for model, length in (("gpt", 512), ("gpt", 1024), ("conv", 256)):
         for a, b in ((1, 2), (2, 4), (4, 8), (8, 4), (4, 2), (8, 2)):
-            pair = (f"{model}-{a}x{length}", f"{model}-{b}x{length}")
-            if names.issuperset(pair):
-                bench.predict(*pair, f"micro_batch={a}:{b}")
+            wanted.append((f"{model}-{a}x{length}", f"{model}-{b}x{length}", f"micro_batch={a}:{b}"))
     for micro_batch in (1, 2, 4, 8):
         for a, b in ((512, 1024), (1024, 512)):
-            pair = (f"gpt-{micro_batch}x{a}", f"gpt-{micro_batch}x{b}")
-            if names.issuperset(pair):
-                bench.predict(*pair, f"seq_len={a}:{b}")
+            wanted.append((f"gpt-{micro_batch}x{a}", f"gpt-{micro_batch}x{b}", f"seq_len={a}:{b}"))
+    bench.many(bench.predict, [row for row in wanted if names.issuperset(row[:2])])
 
 
 def replay_all(bench):
-    """(d): each recording with room, short of memory, and with every byte written."""
-    for run in list(bench.raw["runs"]):
-        peak = peak_of(run)
-        for share in (6, 9, 12):
-            bench.replay_on_gpu(run["name"], peak * share // 10)
-    for run in bench.raw["runs"][:1]:
-        bench.replay_on_gpu(run["name"], peak_of(run) * 12 // 10, "--touch")
+    """(d): each recording with room and short of memory, and one with every byte written."""
+    runs = list(bench.raw["runs"])
+    bench.many(bench.replay_on_gpu, [(run["name"], peak_of(run) * share // 10) for run in runs for share in (6, 9, 12)] +
+               [(run["name"], peak_of(run) * 12 // 10, "--touch") for run in runs[:1]])
 
 
-def replay_many(bench):
-    """(e): a million events, as trace lines."""
-    path = os.path.join(bench.scratch, "million.jsonl")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write('{"whyoom_trace": 1, "torch": "2.6"}\n')
-        for i in range(500000):
-            size = 512 * (1 + i * 7919 % 8192) if i % 16 else 2 ** 20 * (2 + i // 16 % 64)
-            file.write(f'{{"alloc": {size}, "id": {i}}}\n')
-            if i >= 100:
-                file.write(f'{{"free": {i - 100}}}\n')
-    bench.replay_on_gpu("a million events", 8 * 2 ** 30, trace=path)
-
-
-def verify_sample(bench):
-    """(f): the sample job that has a recording; a card of 24 GB is stood in for by a limit."""
-    if not bench.has_time("verify of the sample on the GPU"):
+def take_replays(bench):
+    """(e), (f): what was done with a driver alone."""
+    folder = os.path.join(bench.results, "replays")
+    path = os.path.join(folder, "done.txt")
+    if not os.path.exists(path):
         return
-    names = ("slurm-90817.err", "slurm-90817.out", "run_lora.sh")
-    begin = time.monotonic()
-    done = bench.call("verify of the sample", [bench.whyoom, "verify", "--on", "gpu", "--format", "json",
-                                               *(os.path.join(SAMPLE, name) for name in names), "--trace",
-                                               os.path.join(SAMPLE, "trace-90817.jsonl")], 300, capture_output=True)
-    seconds = time.monotonic() - begin
+    with open(path, encoding="utf-8") as file:
+        lines = [line.split() for line in file]
+    for name, status, seconds in lines:
+        report, error = read_json(os.path.join(folder, f"{name}.json")), read_text(os.path.join(folder, f"{name}.err")).strip()
+        if name == "verify":
+            bench.raw["verify"] = {"exit": int(status), "error": error or None, "seconds": float(seconds), "report": (report or {}).get("verify")}
+        else:
+            bench.raw["replays"].append({"run": name, "capacity_bytes": (report or {}).get("capacity_bytes"),
+                                         "report": slim(report), "error": error or None, "seconds": float(seconds),
+                                         "events": (report or {}).get("trace", {}).get("entries")})
+
+
+def read_text(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def read_json(path):
+    try:
+        return json.loads(read_text(path))
+    except ValueError:
+        return None
+
+
+def judge_patches(bench, names):
+    """(g): jobs on cards on which they fail, what whyoom says of changes, and whether the changed programs run there."""
+    missing = [name for name in names if not bench.has_time(f"patches of {name}")]
+    if not bench.trial:
+        bench.raw["not_run"].append("patches: no trial (WHYOOM_TRIAL)")
+    if missing or not bench.trial:
+        return
+    machine = truth.Machine(os.path.join(TESTS, "training"), bench.folder(f"patches-{names[0]}"), conf, min(8, bench.jobs + 2), bench.end)
+    rows = truth.compare(machine, bench.trial, names)
+    print(truth.table(rows), flush=True)
+    bench.raw["patches"] += [{**row, "verdict": truth.judge(row)} for row in rows]
+    keep_recordings(bench, [row for row in rows if truth.judge(row) in ("YES THAT FAILS", "no that runs")], machine.folder)
+
+
+def conf(settings):
+    return dict(os.environ, PYTORCH_CUDA_ALLOC_CONF=settings, PYTORCH_ALLOC_CONF=settings)
+
+
+def keep_recordings(bench, rows, folder):
+    """The recordings of answers that were wrong, a few of them."""
+    for name in sorted({f"{row['program']}-{row['card_mib']}" for row in rows})[:3]:
+        keep_file(bench, os.path.join(folder, name, "trace.pickle"), f"recordings/{name}.pickle")
+
+
+def keep_file(bench, path, name, most_bytes=4 << 20):
+    """A copy among the results. All of them are one archive, which must stay small: recordings shrink to a tenth."""
+    if os.path.exists(path) and os.path.getsize(path) <= min(most_bytes, KEPT_BYTES - bench.kept_bytes):
+        bench.kept_bytes += os.path.getsize(path)
+        place = os.path.join(bench.results, name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        shutil.copyfile(path, place)
+
+
+def record_at_random(bench):
+    """(h): recordings of random programs on the real allocator: are they reproduced?"""
+    if not bench.has_time("recordings of random programs"):
+        return
+    folder = bench.folder("random")
+    seconds = bench.left_s(100)
+    done = bench.call("recordings of random programs", [
+        sys.executable, "-B", os.path.join(TESTS, "training", "random_recordings.py"), bench.whyoom, folder, "--groups", *RANDOM_GROUPS, "--count", "60",
+        "--jobs", str(max(1, (os.cpu_count() or 1) - 2)), "--seconds", str(seconds // len(RANDOM_GROUPS))], seconds + 20, capture_output=True)
     if done is None:
         return
-    try:
-        verify = json.loads(done.stdout)["verify"]
-    except (ValueError, KeyError):
-        verify = None
-    print(f"verified the sample: exit status {done.returncode}", flush=True)
-    bench.raw["verify"] = {"exit": done.returncode, "error": done.stderr.strip() or None, "seconds": seconds, "report": verify}
+    print(done.stdout, flush=True)
+    bench.raw["random"] = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    for path in sorted(glob.glob(os.path.join(folder, "*.pickle")))[:40]:
+        keep_file(bench, path, f"recordings/{os.path.basename(path)}", 256 << 10)
 
 
 def run_job(bench, command, log):
@@ -211,13 +285,13 @@ def write_job(path, micro_batch):
 
 
 def prove_whole_way(bench):
-    """(g): what a user does. A job that is too large for the card fails in its first step; a small run of it is recorded; the fix is proven
+    """(i): what a user does. A job that is too large for the card fails in its first step; a small run of it is recorded; the fix is proven
     on that, written into the job's script, and the job runs."""
     micro_batch = too_large(bench)
     if micro_batch is None or not bench.has_time("the whole way of one job"):
         return
-    folder = bench.folder("whole-way")
-    os.makedirs(folder)
+    folder = os.path.join(bench.results, "whole-way")
+    os.makedirs(folder, exist_ok=True)
     script, small, log, again = (os.path.join(folder, name) for name in ("job.sh", "small.sh", "job.err", "again.err"))
     write_job(script, micro_batch)
     write_job(small, 8)
@@ -241,46 +315,78 @@ def prove_whole_way(bench):
 
 
 def watch_card(bench):
-    """(h): what nvidia-smi dmon prints, in all sets of columns, while a training runs."""
-    command = [sys.executable, os.path.join(HERE, "train.py"), "--out", bench.folder("watched"), "--steps", "200"]
-    if not bench.has_time("nvidia-smi dmon"):
-        return
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as training:
-        for columns in COLUMN_SETS:
-            done = subprocess.run(["nvidia-smi", "dmon", "-c", "3", "-o", "DT", "-s", columns], capture_output=True, text=True,
-                                  check=False, timeout=60)
-            path = os.path.join(bench.scratch, f"dmon-{columns}.txt")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(done.stdout)
-            bench.raw["dmon"].append({"columns": columns, "exit": done.returncode, "file": os.path.basename(path)})
-        training.terminate()
+    """(j): what nvidia-smi prints in all sets of columns while others train."""
+    folder = os.path.join(bench.results, "nvidia-smi")
+    os.makedirs(folder, exist_ok=True)
+    wanted = [(f"dmon-{columns}", ["dmon", "-c", "3", "-o", "DT", "-s", columns]) for columns in COLUMN_SETS]
+    wanted += [("pmon", ["pmon", "-c", "3", "-o", "DT", "-s", "um"]), ("q", ["-q"]), ("table", []),
+               ("apps", ["--query-compute-apps=timestamp,gpu_uuid,pid,process_name,used_memory", "--format=csv"]),
+               ("gpu", ["--query-gpu=timestamp,index,name,utilization.gpu,memory.used,memory.free,memory.total", "--format=csv", "-lms", "500"])]
+    for name, words in wanted:
+        try:
+            done = subprocess.run(["nvidia-smi", *words], capture_output=True, text=True, check=False, timeout=5 if name == "gpu" else 30)
+            text, status = done.stdout, done.returncode
+        except subprocess.TimeoutExpired as stopped:
+            text, status = (stopped.stdout or b"").decode(), None
+        with open(os.path.join(folder, f"{name}.txt"), "w", encoding="utf-8") as file:
+            file.write(text)
+        bench.raw["dmon"].append({"columns": name, "exit": status, "file": f"nvidia-smi/{name}.txt"})
 
 
-def keep(bench, path):
-    """Writes what there is, also where a step broke off."""
+def name_versions(bench):
     facts = bench.raw["runs"][0]["run"] if bench.raw["runs"] else {}
     version = subprocess.run([bench.whyoom, "version"], capture_output=True, text=True, check=True).stdout.split()
     driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True,
                             check=False).stdout.split("\n")
     bench.raw.update(whyoom=version[-1], gpu=facts.get("gpu"), torch=facts.get("torch"), driver=driver[0].strip() or None)
+
+
+def keep(bench):
+    """Writes and saves what there is, also where a step broke off."""
+    name_versions(bench)
     for run in bench.raw["runs"]:
         run["check"] = slim(run["check"])
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(bench.raw, file)
+    result = compare.compare(bench.raw)
+    for name, text in (("raw.json", json.dumps(bench.raw)), ("result.json", json.dumps(result, indent=1)), ("result.md", compare.page(result))):
+        with open(os.path.join(bench.results, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    subprocess.run(["sh", os.path.join(os.path.dirname(os.path.realpath(__file__)), "save.sh"), bench.results, bench.output], check=False)
+
+
+def do(bench, name, step):
+    """A step that breaks off takes nothing else with it."""
+    begin = time.monotonic()
+    try:
+        step(bench)
+    except Exception as error:  # whatever it is, the other steps are worth more than its cause
+        bench.raw["not_run"].append(f"{name} broke off: {error!r}")
+    bench.raw["seconds"][name] = round(time.monotonic() - begin, 1)
+    print(f"== {name}: {bench.raw['seconds'][name]} s", flush=True)
+    keep(bench)
 
 
 def main():
     if len(sys.argv) not in (4, 5):
-        print("usage: measure.py WHYOOM SCRATCH RAW.json [SECONDS]", file=sys.stderr)
+        print("usage: measure.py WHYOOM RESULTS OUTPUT [SECONDS]", file=sys.stderr)
         return 2
-    bench = Bench(os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), float(sys.argv[4]) if len(sys.argv) == 5 else 500)
-    try:
-        for step in (verify_sample, train_sizes, train_settings, train_into_failure, prove_whole_way, predict_all, replay_all, replay_many,
-                     watch_card):
-            step(bench)
-    finally:
-        keep(bench, sys.argv[3])
-    return 0 if bench.raw["runs"] else 1
+    bench = Bench(*map(os.path.abspath, sys.argv[1:4]), float(sys.argv[4]) if len(sys.argv) == 5 else 450)
+    do(bench, "what was done without torch", take_replays)
+    do(bench, "a first training", train_first)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        watching = pool.submit(watch_card, bench)
+        do(bench, "trainings", train_all)
+        do(bench, "trainings into failure", train_into_failure)
+        do(bench, "recordings kept", keep_trainings)
+        do(bench, "predictions", predict_all)
+        watching.result()
+    do(bench, "patches 1", lambda bench: judge_patches(bench, PATCHED[0]))
+    do(bench, "the whole way", prove_whole_way)
+    do(bench, "patches 2", lambda bench: judge_patches(bench, PATCHED[1]))
+    do(bench, "random recordings", record_at_random)
+    do(bench, "replays on the GPU", replay_all)
+    for at, names in enumerate(PATCHED[2:], 3):
+        do(bench, f"patches {at}", lambda bench, names=names: judge_patches(bench, names))
+    return 0 if bench.raw["runs"] and not bench.raw["not_run"] else 1
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ A task has a name and the arguments of program.py (`words`), and either
   "whole": true, "cards": [...] what it takes on a card without end, and whether all its steps run on each of these cards
 
 Each attempt is a process of its own, forked behind the import of torch, on a card that has so much memory and that nobody else uses: what torch
-can have is all of it, less nothing. Weights are not initialised, as nothing here looks at a value.
+can have is all of it, less nothing. A real card stands in for a smaller one by a limit. Weights are not initialised, as nothing here looks at a
+value.
 """
 import ctypes
 import json
@@ -23,14 +24,23 @@ import program
 
 ENTRIES = 100000  # as `whyoom record` keeps at the most
 WHOLE_CARD = 80 << 30
+LEFT_BY_OTHERS = 2 << 30
 
 
-def set_card(size):
-    """The stub card's memory, before CUDA is initialised: the first two numbers of struct wo_standin."""
+def set_card(torch, size):
+    """The card's memory, before anything is allocated there: the first two numbers of struct wo_standin, or a limit on a real card.
+    Returns whether it is one."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
-        path = re.search(r"\S*/libcudart\S*", maps.read()).group()
-    sizes = (ctypes.c_uint64 * 2).in_dll(ctypes.CDLL(path), "wo_oracle_standin")
-    sizes[0] = sizes[1] = size
+        runtime = ctypes.CDLL(re.search(r"\S*/libcudart\S*", maps.read()).group())
+    if hasattr(runtime, "wo_oracle_standin"):
+        sizes = (ctypes.c_uint64 * 2).in_dll(runtime, "wo_oracle_standin")
+        sizes[0] = sizes[1] = size
+        return False
+    torch.cuda.init()
+    total = torch.cuda.get_device_properties(0).total_memory
+    if size < total:
+        torch.cuda.set_per_process_memory_fraction((size + 4096) / total)  # no block ends there; a fraction is not exact
+    return True
 
 
 def record(torch, out):
@@ -56,7 +66,7 @@ def place_of(text):
 def run(torch, args, size, out):
     """In the child: the answer of one attempt."""
     at = {"step": -1}
-    set_card(size)
+    is_real = set_card(torch, size)
 
     def before_step(step):
         at["step"] = step
@@ -70,6 +80,8 @@ def run(torch, args, size, out):
     try:
         program.run_steps(torch, args, parts, before_step)
     except torch.cuda.OutOfMemoryError as error:
+        if is_real and torch.cuda.mem_get_info()[0] < LEFT_BY_OTHERS:
+            raise RuntimeError("others took the card's memory") from error
         answer = {"ran": False, "step": at["step"], "place": place_of(traceback.format_exc()), "message": str(error)}
     stats = torch.cuda.memory_stats()
     answer.update(reserved=stats["reserved_bytes.all.peak"], allocated=stats["allocated_bytes.all.peak"])
@@ -111,12 +123,12 @@ def do(torch, task):
             with open(os.path.join(task["out"], "message.txt"), "w", encoding="utf-8") as file:
                 file.write(f"torch.OutOfMemoryError: {answer['message']}\n")
         return answer
-    answer = find_whole(torch, task["words"]) if task.get("whole") else {"on": {}}
+    answer = find_whole(torch, task["words"]) if task.get("whole") else {}
     for size in task.get("cards", []):
         ran = attempt(torch, task["words"], size)
         if ran is None:
             return None
-        answer["on"][str(size)] = ran["ran"]
+        answer.setdefault("on", {})[str(size)] = ran["ran"]
     return answer
 
 

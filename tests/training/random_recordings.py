@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Recordings of random programs on the real allocator of a whole torch, over the stub libraries beside this file: are they reproduced?
 
-usage: random_recordings.py WHYOOM FOLDER [--groups NAME...] [--count N] [--seed N] [--keep]    run it by `run --recordings`
+usage: random_recordings.py WHYOOM FOLDER [--groups NAME...] [--count N] [--seed N] [--jobs N] [--seconds N] [--keep]
+
+Run it by `run --recordings`, or with a torch that sees a real card, for which limits stand in for cards.
 
 Each program asks for tensors and frees them in a process of its own, on a small card, with the recording that its group names; `whyoom replay`
 then checks it. A recording that is not reproduced stays in FOLDER (--keep: all of them). The groups are what recordings differ in: contexts and
-stacks, MemPools that end, garbage collection, expandable segments whose ranges lie anywhere, sizes at limits, recordings that begin late.
+stacks, MemPools that end, graphs that are released, garbage collection, expandable segments whose ranges lie anywhere, sizes at limits, recordings that begin late.
 """
 import argparse
+import collections
 import ctypes
 import json
 import os
@@ -17,6 +20,7 @@ import random
 import re
 import subprocess
 import sys
+import time
 import traceback
 
 MIB = 1 << 20
@@ -27,6 +31,7 @@ GROUPS = {
     "context-all": {"contexts": ["all"]},
     "context-none": {"contexts": [None]},
     "mempools": {"pools": True},
+    "graphs": {"graphs": True},
     "gc": {"settings": lambda draw: f"garbage_collection_threshold:0.{draw.randint(3, 95):02d}", "fraction": True},
     "expandable": {"settings": lambda draw: "expandable_segments:True", "policies": [3]},
     "limits": {"fraction": True, "edges": True},
@@ -40,10 +45,32 @@ class Card(ctypes.Structure):
                 ("random", ctypes.c_uint64), ("is_immediate", ctypes.c_bool), ("is_one_space", ctypes.c_bool)]
 
 
-def card():
+def stand_in():
+    """The stub card, or None: a real one."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
-        path = re.search(r"\S*/libcudart\S*", maps.read()).group()
-    return Card.in_dll(ctypes.CDLL(path), "wo_oracle_standin")
+        runtime = ctypes.CDLL(re.search(r"\S*/libcudart\S*", maps.read()).group())
+    return Card.in_dll(runtime, "wo_oracle_standin") if hasattr(runtime, "wo_oracle_standin") else None
+
+
+def open_card(torch, draw, about, seed):
+    """The bytes that the program may have. Others use the rest of the card, unless it has a fraction."""
+    capacity = draw.choice((160, 300, 600, 2000)) * MIB
+    total = capacity if about.get("fraction") else draw.choice((8, 24, 80)) << 30
+    policy = draw.choice(about.get("policies", (0, 1, 2, 3)))
+    stub = stand_in()
+    if stub is not None:
+        stub.capacity, stub.total, stub.policy, stub.random = capacity, total, policy, seed * 2 + 1
+    if "settings" in about:
+        # Its name before torch 2.10, and since.
+        names = ("_cuda_cudaCachingAllocator_set_allocator_settings", "_accelerator_setAllocatorSettings")
+        next(getattr(torch._C, name) for name in names if hasattr(torch._C, name))(about["settings"](draw))
+    torch.cuda.init()
+    share = draw.uniform(0.4, 1.0) if about.get("fraction") else 1.0
+    if stub is None:
+        share *= capacity / torch.cuda.get_device_properties(0).total_memory
+    if share < 1:
+        torch.cuda.set_per_process_memory_fraction(share)
+    return capacity
 
 
 class Pools:
@@ -74,6 +101,36 @@ class Pools:
         self.open = None
 
 
+class Graphs:
+    """CUDA graphs: some are captured into the pool of another, some are released, and tensors outlive them."""
+
+    def __init__(self, torch, draw):
+        self.torch, self.draw = torch, draw
+        self.known, self.outputs = [], []
+        self.open = None
+
+    def step(self):
+        dice = self.draw.random()
+        if self.known and dice < 0.3:
+            self.known.pop(self.draw.randrange(len(self.known)))
+        elif self.outputs and dice < 0.5:
+            self.outputs.pop(self.draw.randrange(len(self.outputs)))
+        else:
+            self.capture()
+
+    def capture(self):
+        torch, draw = self.torch, self.draw
+        pool = draw.choice(self.known).pool() if self.known and draw.random() < 0.4 else None
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=pool):
+            made = [torch.empty(size_of(draw, False), dtype=torch.uint8, device="cuda") for _ in range(draw.randint(1, 8))]
+            while made and draw.random() < 0.6:
+                made.pop(draw.randrange(len(made)))
+            made += [torch.empty(size_of(draw, False), dtype=torch.uint8, device="cuda") for _ in range(draw.randint(0, 4))]
+        self.known.append(graph)
+        self.outputs.append(made)
+
+
 def size_of(draw, edges):
     if edges and draw.random() < 0.5:
         return draw.choice((512, MIB, 2 * MIB, 10 * MIB, 20 * MIB, 12 * MIB)) + draw.choice((0, 0, -1, 1, -512, 512))
@@ -83,21 +140,12 @@ def size_of(draw, edges):
 def play(torch, group, seed, path):
     """The program of a seed; writes the snapshot."""
     draw, about = random.Random(seed), GROUPS[group]
-    stand_in = card()
-    stand_in.capacity = draw.choice((160, 300, 600, 2000)) * MIB  # others use the rest of the card
-    stand_in.total = stand_in.capacity if about.get("fraction") else draw.choice((8, 24, 80)) << 30
-    stand_in.policy = draw.choice(about.get("policies", (0, 1, 2, 3)))
-    stand_in.random = seed * 2 + 1
-    if "settings" in about:
-        torch._C._cuda_cudaCachingAllocator_set_allocator_settings(about["settings"](draw))
-    torch.cuda.init()
-    if about.get("fraction"):
-        torch.cuda.set_per_process_memory_fraction(draw.uniform(0.4, 1.0))
+    capacity = open_card(torch, draw, about, seed)
     streams = [torch.cuda.Stream() for _ in range(draw.randint(0, 2))]
-    pools = Pools(torch, draw) if "pools" in about else None
+    pools = Pools(torch, draw) if "pools" in about else Graphs(torch, draw) if "graphs" in about else None
     operations = draw.choice((40, 120, 400))
     begins_at = draw.randint(5, operations // 2) if about.get("begins_late") else 0
-    target = draw.uniform(0.2, 1.1) * stand_in.capacity
+    target = draw.uniform(0.2, 1.1) * capacity
     live, used = [], 0
 
     for at in range(operations):
@@ -106,7 +154,10 @@ def play(torch, group, seed, path):
                                                      stacks=draw.choice(("python", "all")), max_entries=100000)
         dice = draw.random()
         if pools and dice < 0.06:
-            pools.step()
+            try:
+                pools.step()
+            except torch.cuda.OutOfMemoryError:
+                break  # a capture that fails is no program to go on with
         elif dice < 0.07 and (pools is None or pools.open is None):
             torch.cuda.empty_cache()
         elif live and (draw.random() < 0.5 if used < target else draw.random() < 0.8):
@@ -154,6 +205,49 @@ def judge(whyoom, path):
     return ""
 
 
+def play_group(options, torch, group, seeds):
+    """Counts, and what is said of each that is not reproduced."""
+    end = time.monotonic() + options.seconds
+    counts, wrong = collections.Counter(), []
+    for seed in seeds:
+        if time.monotonic() > end:
+            break
+        path = options.folder / f"{group}-{seed}.pickle"
+        if not play_apart(torch, group, seed, path):
+            counts["not_made"] += 1
+            continue
+        counts["programs"] += 1
+        said = judge(options.whyoom, path)
+        if said:
+            wrong.append((seed, said))
+        elif not options.keep:
+            path.unlink()
+    return {"programs": counts["programs"], "not_made": counts["not_made"], "wrong": wrong}
+
+
+def play_at_once(options, torch, group):
+    """The seeds, shared among processes that are forked while nothing else runs here."""
+    seeds = range(options.seed, options.seed + options.count)
+    pipes = []
+    for at in range(options.jobs):
+        reading, writing = os.pipe()
+        if os.fork() == 0:
+            try:
+                os.write(writing, json.dumps(play_group(options, torch, group, seeds[at::options.jobs])).encode())
+            finally:
+                os._exit(0)
+        os.close(writing)
+        pipes.append(reading)
+    parts = []
+    for reading in pipes:
+        with os.fdopen(reading, "rb") as file:
+            parts.append(json.loads(file.read() or b"{}"))
+        os.wait()
+    wrong = sorted(tuple(one) for part in parts for one in part.get("wrong", []))
+    return {"group": group, "programs": sum(part.get("programs", 0) for part in parts),
+            "not_made": sum(part.get("not_made", 0) for part in parts), "not_reproduced": len(wrong)}, wrong
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("whyoom")
@@ -161,29 +255,17 @@ def main():
     parser.add_argument("--groups", nargs="*", default=list(GROUPS))
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="for each group")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
     import torch
     options.folder.mkdir(parents=True, exist_ok=True)
     failed = 0
     for group in options.groups:
-        done = not_made = 0
-        wrong = []
-        for seed in range(options.seed, options.seed + options.count):
-            path = options.folder / f"{group}-{seed}.pickle"
-            if not play_apart(torch, group, seed, path):
-                not_made += 1
-                continue
-            done += 1
-            said = judge(options.whyoom, path)
-            if said:
-                wrong.append((seed, said))
-            elif not options.keep:
-                path.unlink()
+        row, wrong = play_at_once(options, torch, group)
         failed += len(wrong)
-        print(json.dumps({"group": group, "programs": done, "not_made": not_made, "not_reproduced": len(wrong)}), flush=True)
-        for seed, said in wrong[:8]:
-            print(f"  {group}-{seed}: {said}", flush=True)
+        print(json.dumps({**row, "examples": [f"{seed}: {said}" for seed, said in wrong[:8]]}), flush=True)
     return failed > 0
 
 

@@ -7,8 +7,13 @@ where a wrong answer is most likely. Data and arithmetic; the runs are card.py's
 import collections
 import concurrent.futures
 import json
+import os
+import pathlib
+import signal
 import subprocess
 import sys
+import threading
+import time
 
 UNCERTAIN = 256 << 20  # as verify_trial.c has it, with the message's figures
 MIB = 1 << 20
@@ -103,11 +108,12 @@ def replays_as(name, change):
 
 
 class Machine:
-    """Runs tasks of card.py, and remembers their answers in a file."""
+    """Runs tasks of card.py, and remembers their answers in a file. No task goes on after `end` (time.monotonic), where that is given."""
 
-    def __init__(self, here, folder, environment, jobs):
-        self.here, self.folder, self.environment, self.jobs = here, folder, environment, jobs
-        self.path = folder / "answers.json"
+    def __init__(self, here, folder, environment, jobs, end=None):
+        self.here, self.folder, self.environment, self.jobs, self.end = pathlib.Path(here), pathlib.Path(folder), environment, jobs, end
+        self.path = self.folder / "answers.json"
+        folder = self.folder
         folder.mkdir(parents=True, exist_ok=True)
         self.answers = json.loads(self.path.read_text()) if self.path.exists() else {}
 
@@ -128,10 +134,16 @@ class Machine:
         settings, tasks = piece
         path = self.folder / f"tasks-{at}.json"
         path.write_text(json.dumps(tasks))
-        with subprocess.Popen([sys.executable, "-B", self.here / "card.py", path], env=self.environment(settings), text=True, stdout=subprocess.PIPE) as child:
+        with subprocess.Popen([sys.executable, "-B", self.here / "card.py", path], env=self.environment(settings), text=True, stdout=subprocess.PIPE,
+                              start_new_session=True) as child:
+            stop = threading.Timer(max(0.0, self.end - time.monotonic()), os.killpg, (child.pid, signal.SIGKILL)) if self.end else None
+            if stop:
+                stop.start()
             for line in child.stdout:
                 answer = json.loads(line)
                 self.answers[answer.pop("name")] = answer
+            if stop:
+                stop.cancel()
         path.unlink()
 
 
