@@ -134,6 +134,7 @@ static void put_check(struct writer *w, cJSON *root) {
   wo_json_put_count(&w->json, object, "segment_events_equal", check->segment_events_equal);
   wo_json_put_count(&w->json, object, "refusals", check->refusals);
   wo_json_put_count(&w->json, object, "refusals_equal", check->refusals_equal);
+  wo_json_put_count(&w->json, object, "refusals_survived", w->report->recorded_pattern.probe_count);
   wo_json_put(&w->json, object, "final_layout_equal",
               w->report->trace->has_segments ? cJSON_CreateBool(check->final_layout_equal) : cJSON_CreateNull());
   wo_json_put_count(&w->json, object, "hidden_pools", check->hidden_pools);

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
+#include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "cuda_replay/whatif/device_hooks.h"
 #include "cuda_replay/command/replay_make_recorded.h"
 #include "cuda_replay/command/replay_make_whatif.h"
@@ -113,6 +114,10 @@ static enum wo_status prepare(struct maker *maker) {
   if (status == WO_OK) status = wo_alloc_pattern_make(maker->recording, maker->trace, &report->recorded_pattern, maker->err);
   if (status != WO_OK) return refuse(maker, status);
   if (wo_classify(&report->recorded_pattern, maker->trace, &report->classes) != WO_OK) return wo_err_nomem(maker->err);
+  if (report->recorded_pattern.probe_count > 0 &&
+      (!wo_alloc_pattern_without_probes(&report->recorded_pattern, &report->needed_pattern) ||
+       wo_classify(&report->needed_pattern, maker->trace, &report->needed_classes) != WO_OK))
+    return wo_err_nomem(maker->err);
   report->start_from = report->start.segments.count > 0 ? WO_START_REBUILT : WO_START_EMPTY;
   if (maker->recording->fidelity != WO_TRACE_EXACT) report->start_from = WO_START_APPROXIMATE;
   return WO_OK;

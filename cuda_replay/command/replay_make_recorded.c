@@ -41,7 +41,8 @@ static void seek(struct fresh *fresh, size_t request) {
   const struct wo_alloc_pattern *const pattern = &fresh->report->recorded_pattern;
   if (!fresh->recorded || request >= pattern->requests.count) return;
   const struct wo_request *const next = &pattern->requests.items[request];
-  if (next->kind == WO_REQUEST_ALLOC && next->entry != WO_NO_ENTRY) wo_device_recorded_seek(fresh->recorded, next->entry);
+  const bool is_asked = next->kind == WO_REQUEST_ALLOC || next->kind == WO_REQUEST_PROBE;
+  if (is_asked && next->entry != WO_NO_ENTRY) wo_device_recorded_seek(fresh->recorded, next->entry);
 }
 
 /* Runs after a request, so it sets the next one. */
@@ -64,7 +65,8 @@ static const struct wo_device *make_fresh(void *state) {
 
 /* Settings and start as they were recorded. */
 static struct wo_replay_options options_of(const struct wo_replay_report *report) {
-  return (struct wo_replay_options){.settings = report->recorded_settings, .torch = report->torch, .start = &report->start};
+  return (struct wo_replay_options){
+      .settings = report->recorded_settings, .torch = report->torch, .start = &report->start, .has_probes = true};
 }
 
 /* Compares with the recording if it has addresses. The version of torch is then the one that agrees. */

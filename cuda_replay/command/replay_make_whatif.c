@@ -8,6 +8,7 @@
 #include <assert.h>
 
 #include "cuda_replay/device/device_model.h"
+#include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "cuda_replay/whatif/steady.h"
 #include "cuda_replay/recording/open/trace_open.h"
 
@@ -50,7 +51,7 @@ static enum wo_status run_gpu(const struct wo_replay_args *args, struct wo_repla
 static enum wo_status run_baseline(struct wo_replay_report *report, struct wo_err *err) {
   struct wo_alloc_pattern pattern;
   unsigned passes = 1;
-  enum wo_status status = repeat(report, &report->recorded_pattern, &report->recorded_settings, &pattern, &passes, err);
+  enum wo_status status = repeat(report, wo_replay_needed(report), &report->recorded_settings, &pattern, &passes, err);
   if (status != WO_OK) return status;
   status = run_case(report, &pattern, &report->recorded_settings, &report->baseline, err);
   report->has_baseline = status == WO_OK;
@@ -65,7 +66,7 @@ static enum wo_status run_warm(struct wo_replay_report *report, struct wo_err *e
   if (report->start.segments.count == 0 || report->has_bounds) return WO_OK;
   options.start = &report->start;
   options.shuffles = 0;
-  const enum wo_status status = wo_whatif_run(&report->recorded_pattern, &options, &report->warm, &report->operation_count, err);
+  const enum wo_status status = wo_whatif_run(wo_replay_needed(report), &options, &report->warm, &report->operation_count, err);
   report->has_warm = status == WO_OK;
   return status == WO_E_USAGE || status == WO_E_RANGE ? WO_OK : status;
 }
@@ -98,10 +99,13 @@ static enum wo_status run_bound(const struct wo_replay_args *args, struct wo_rep
 static enum wo_status open_pair(const struct wo_replay_args *args, struct wo_recording **ret_recording,
                                 struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
   struct wo_recording *recording = NULL;
+  struct wo_alloc_pattern whole = {0};
   struct wo_err reason = {0};
   enum wo_status status = wo_trace_open(args->pair.ptr, &recording, &reason);
   if (status == WO_OK && recording->traces.count == 0) status = wo_err_set(&reason, WO_E_USAGE, "has no entries of any device");
-  if (status == WO_OK) status = wo_alloc_pattern_make(recording, &recording->traces.items[0], ret_pattern, &reason);
+  if (status == WO_OK) status = wo_alloc_pattern_make(recording, &recording->traces.items[0], &whole, &reason);
+  if (status == WO_OK && !wo_alloc_pattern_without_probes(&whole, ret_pattern)) status = WO_E_NOMEM;
+  wo_alloc_pattern_done(&whole);
   if (status == WO_OK) {
     *ret_recording = recording;
     return WO_OK;
@@ -118,10 +122,11 @@ static enum wo_status prepare_change(const struct wo_replay_args *args, struct w
   struct wo_recording *other = NULL;
   struct wo_alloc_pattern second = {0};
   if (args->pair.len == 0)
-    return wo_change_prepare(&report->change, &report->recorded_pattern, &report->classes, NULL, ret_basis, err);
+    return wo_change_prepare(&report->change, wo_replay_needed(report), wo_replay_needed_classes(report), NULL, ret_basis, err);
   enum wo_status status = open_pair(args, &other, &second, err);
   if (status != WO_OK) return status;
-  status = wo_change_prepare(&report->change, &report->recorded_pattern, &report->classes, &second, ret_basis, err);
+  status =
+      wo_change_prepare(&report->change, wo_replay_needed(report), wo_replay_needed_classes(report), &second, ret_basis, err);
   wo_alloc_pattern_done(&second);
   wo_recording_free(other);
   return status;
@@ -132,7 +137,7 @@ static enum wo_status run_forecast(struct wo_replay_report *report, const struct
   const struct wo_steady_options options = {.settings = report->settings, .torch = report->torch};
   if (!report->change.has_scale || report->change.transform_count > 0) return WO_OK;
   const enum wo_status status =
-      wo_forecast_run(&report->recorded_pattern, &basis->exponents, &report->change.scale, &options, &report->forecast, err);
+      wo_forecast_run(wo_replay_needed(report), &basis->exponents, &report->change.scale, &options, &report->forecast, err);
   report->has_forecast = status == WO_OK;
   return status;
 }
@@ -195,7 +200,7 @@ enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo
   if (wo_change_alters_program(&args->change)) {
     status = run_changed(args, report, err);
   } else {
-    status = repeat(report, &report->recorded_pattern, &report->settings, &report->whatif_pattern, &report->whatif_passes, err);
+    status = repeat(report, wo_replay_needed(report), &report->settings, &report->whatif_pattern, &report->whatif_passes, err);
     if (status == WO_OK) status = run_case(report, &report->whatif_pattern, &report->settings, &report->whatif, err);
     if (status == WO_OK) status = run_gpu(args, report, &report->whatif_pattern, err);
   }
@@ -212,7 +217,7 @@ enum wo_status wo_replay_sweep_run(struct wo_replay_report *report, struct wo_er
   struct wo_alloc_pattern pattern;
   unsigned passes = 1;
   options.shuffles = 1;
-  enum wo_status status = repeat(report, &report->recorded_pattern, &report->recorded_settings, &pattern, &passes, err);
+  enum wo_status status = repeat(report, wo_replay_needed(report), &report->recorded_settings, &pattern, &passes, err);
   if (status != WO_OK) return status;
   status = wo_sweep_run(&pattern, &options, &report->arena, &report->sweep, &report->operation_count, err);
   report->has_sweep = status == WO_OK;

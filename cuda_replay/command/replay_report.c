@@ -17,6 +17,14 @@ const char *wo_replay_verdict_name(enum wo_replay_verdict verdict) {
 }
 
 /* A sweep asks "is there a setting that fits", so its best row answers. */
+const struct wo_alloc_pattern *wo_replay_needed(const struct wo_replay_report *report) {
+  return report->recorded_pattern.probe_count > 0 ? &report->needed_pattern : &report->recorded_pattern;
+}
+
+const struct wo_classes *wo_replay_needed_classes(const struct wo_replay_report *report) {
+  return report->recorded_pattern.probe_count > 0 ? &report->needed_classes : &report->classes;
+}
+
 const struct wo_replay_case *wo_replay_subject(const struct wo_replay_report *report) {
   assert(report != NULL);
   if (report->has_sweep && report->sweep.count > 0) return &report->sweep.rows[0].result;
@@ -81,8 +89,10 @@ void wo_replay_report_done(struct wo_replay_report *report) {
   wo_replay_gpu_done(&report->gpu);
   wo_segment_map_done(&report->state);
   wo_alloc_pattern_done(&report->recorded_pattern);
+  wo_alloc_pattern_done(&report->needed_pattern);
   wo_alloc_pattern_done(&report->whatif_pattern);
   wo_classes_done(&report->classes);
+  wo_classes_done(&report->needed_classes);
   wo_start_done(&report->start);
   wo_arena_done(&report->arena);
   *report = (struct wo_replay_report){0};

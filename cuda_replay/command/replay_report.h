@@ -53,6 +53,8 @@ struct wo_replay_report {
   struct wo_start start;                    /* owned: the rebuilt state, empty if it could not be rebuilt */
   struct wo_classes classes;                /* owned: of the recording's allocations */
   struct wo_alloc_pattern recorded_pattern; /* owned: the requests of the recording */
+  struct wo_alloc_pattern needed_pattern;   /* owned: the same without its probes, if it has any (wo_replay_needed) */
+  struct wo_classes needed_classes;         /* owned: of that */
 
   /* The recording. */
   struct wo_view path;
@@ -123,6 +125,10 @@ struct wo_replay_report {
   double seconds;           /* duration of these replays, without reading */
   double events_per_second; /* of the model: requests and segment events */
 };
+
+/* What every what-if begins with: the requests of the recording without its probes, and their classes. */
+const struct wo_alloc_pattern *wo_replay_needed(const struct wo_replay_report *report);
+const struct wo_classes *wo_replay_needed_classes(const struct wo_replay_report *report);
 
 /* The result that decides the verdict: the what-if, or the best row of the sweep, else the recorded run. NULL if nothing was run.
  */

@@ -205,6 +205,8 @@ static void write_check(struct wo_replay_writer *w) {
   add_equal(&w->line, "addresses", check->addresses_equal, check->allocations);
   add_equal(&w->line, ", segment events", check->segment_events_equal, check->segment_events);
   if (check->refusals > 0) add_equal(&w->line, ", refused requests", check->refusals_equal, check->refusals);
+  if (w->report->recorded_pattern.probe_count > 0)
+    wo_text_add(&w->line, " (the program went on without %zu of them)", w->report->recorded_pattern.probe_count);
   if (w->report->trace->has_segments) wo_text_add(&w->line, ", final layout %s", check->final_layout_equal ? "yes" : "no");
   if (check->hidden_pools > 0) {
     wo_text_add(&w->line, "; taken to be of private pools that the recording does not name (graphs, MemPools): ");

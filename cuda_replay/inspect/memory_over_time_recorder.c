@@ -24,6 +24,7 @@ struct wo_memory_recorder {
   size_t start_seen;                  /* allocations of the live set that the events have shown */
   uint64_t *is_alive;                 /* a bit for each instance: in use when the map is taken. NULL without a map */
   WO_VEC(struct wo_map_place) places; /* in the order of their births */
+  uint64_t probe_ooms;                /* refused requests that the program went on without */
 };
 
 /* The values after a step. */
@@ -187,11 +188,16 @@ static void follow_peaks(struct wo_memory_recorder *recorder, const struct sampl
   }
 }
 
-/* torch counts failures. The allocator keeps only the last one, but users ask about the first one. */
-static void follow_ooms(struct wo_memory_recorder *recorder, const struct sample *sample, const struct wo_allocator *allocator) {
+/* torch counts failures. The allocator keeps only the last one, but users ask about the first one. A refused probe is none. */
+static void follow_ooms(struct wo_memory_recorder *recorder, const struct sample *sample, const struct wo_allocator *allocator,
+                        bool is_probe) {
   struct wo_memory_over_time *const memory = &recorder->memory;
-  const uint64_t count = wo_allocator_stats(allocator)->num_ooms;
+  const uint64_t count = wo_allocator_stats(allocator)->num_ooms - recorder->probe_ooms;
   if (count <= memory->oom_count) return;
+  if (is_probe) {
+    recorder->probe_ooms += count - memory->oom_count;
+    return;
+  }
   if (!memory->has_oom) memory->oom = *wo_allocator_last_oom(allocator);
   if (memory->oom_count < WO_MEMORY_OOMS_MAX) {
     memory->ooms[memory->oom_kept++] = place_of(sample, sample->bytes[WO_MEMORY_ALLOCATED]);
@@ -309,7 +315,7 @@ static void on_step(void *state, size_t request, const struct wo_allocator *allo
   }
   follow_classes(recorder, sample.class_, sample.bytes[WO_MEMORY_ALLOCATED]);
   add_sample(recorder, &sample);
-  follow_ooms(recorder, &sample, allocator);
+  follow_ooms(recorder, &sample, allocator, asked->kind == WO_REQUEST_PROBE);
   if (request != recorder->map_at || recorder->memory.map.segments.count > 0) return;
   if (wo_segment_map_take(allocator, &recorder->memory.map) != WO_OK) recorder->is_failed = true;
   recorder->memory.map.request = (uint32_t)request;

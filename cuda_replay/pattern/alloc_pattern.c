@@ -296,6 +296,26 @@ static enum wo_status on_release(struct wo__maker *maker, size_t index) {
   return status == WO_OK && !reading.is_retry ? add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index) : status;
 }
 
+/* The next call for memory, or the next free, from `index` on, forwards or backwards; NULL: none. */
+static const struct wo_trace_entry *next_call(const struct wo_trace *trace, size_t index, bool is_forward) {
+  for (size_t i = index; is_forward ? ++i < trace->entries.count : i-- > 0;) {
+    const enum wo_action action = (enum wo_action)trace->entries.items[i].action;
+    if (action == WO_ACTION_ALLOC || action == WO_ACTION_OOM || action == WO_ACTION_FREE_REQUESTED)
+      return &trace->entries.items[i];
+  }
+  return NULL;
+}
+
+/* Whether the operator went on without what it was refused. */
+static bool is_probe(const struct wo_trace *trace, size_t index) {
+  const struct wo_trace_entry *const entry = &trace->entries.items[index];
+  const struct wo_trace_entry *const next = next_call(trace, index, true);
+  if (!next || next->action == WO_ACTION_FREE_REQUESTED) return false;
+  if (next->stack == entry->stack) return true;
+  const struct wo_trace_entry *const before = next_call(trace, index, false);
+  return before && before->action == WO_ACTION_OOM && before->stack == entry->stack;
+}
+
 static enum wo_status on_oom(struct wo__maker *maker, size_t index) {
   uint32_t instance = 0;
   if (!is_size(maker->trace->entries.items[index].size_bytes)) return WO_OK;
@@ -305,7 +325,9 @@ static enum wo_status on_oom(struct wo__maker *maker, size_t index) {
   status = add_instance(maker, index, at, &instance);
   if (status != WO_OK) return status;
   maker->pattern->instances.items[instance].death = at;
-  return add_request(maker, WO_REQUEST_ALLOC, instance, index);
+  const bool is_survived = is_probe(maker->trace, index);
+  if (is_survived) maker->pattern->probe_count++;
+  return add_request(maker, is_survived ? WO_REQUEST_PROBE : WO_REQUEST_ALLOC, instance, index);
 }
 
 /* A use by another stream of a block that no entry showed before is ignored: the block's free shows whether it had to wait. */
@@ -403,8 +425,8 @@ static enum wo_status find_pools(struct wo__maker *maker) {
   enum wo_status status = wo__private_pools_find(&maker->pools, maker->trace);
   for (size_t i = 0; maker->readings && i < maker->readings->hidden.count && status == WO_OK; i++) {
     const struct wo__hidden hidden = maker->readings->hidden.items[i];
-    const uint32_t pool = (uint32_t)maker->recording->pools.count + hidden.number;
-    if (hidden.number >= maker->pattern->hidden_pools) maker->pattern->hidden_pools = hidden.number + 1;
+    const uint32_t pool = hidden.is_named ? hidden.number : (uint32_t)maker->recording->pools.count + hidden.number;
+    if (!hidden.is_named && hidden.number >= maker->pattern->hidden_pools) maker->pattern->hidden_pools = hidden.number + 1;
     status = wo__private_pools_hide(&maker->pools, maker->trace, hidden.entry, pool);
   }
   return status;

@@ -28,7 +28,8 @@ enum wo_request_kind {
   WO_REQUEST_POOL_RELEASE,
   WO_REQUEST_POOL_EMPTY, /* of this pool alone */
   WO_REQUEST_SETTINGS,   /* subject = index into wo_recording.settings_texts */
-  WO_REQUEST_FRACTION    /* subject = parts per million */
+  WO_REQUEST_FRACTION,   /* subject = parts per million */
+  WO_REQUEST_PROBE       /* an ALLOC that was refused, and that the operator went on without (see wo_alloc_pattern_make) */
 };
 
 /* One request. */
@@ -80,6 +81,7 @@ static inline bool wo_request_has_instance(const struct wo_request *request) {
   case WO_REQUEST_DEFER:
   case WO_REQUEST_COMPLETE:
   case WO_REQUEST_RECORD_STREAM:
+  case WO_REQUEST_PROBE:
     return true;
   default:
     return false;
@@ -92,14 +94,18 @@ struct wo_alloc_pattern {
   WO_VEC(struct wo_instance) instances; /* first those alive at the start, by rising address */
   size_t start_count;                   /* instances alive at the start */
   uint32_t hidden_pools;                /* private pools beside those of the recording; their numbers follow these */
+  size_t probe_count;                   /* requests of kind PROBE */
 };
 
 /* Makes the pattern of a trace: entries become requests; segment events become EMPTY_CACHE where they show one (a run of
  * segment_free and segment_unmap that the retry of an allocation does not explain: release_cause.h). Blocks that are pending at
  * the start get a DEFER with entry WO_NO_ENTRY before everything else. If pending frees completed because an allocation was
  * retried, their COMPLETE comes after that allocation: the retry itself completes them. A block that is freed without an
- * allocation was alive at the start. WO_E_RANGE with the entry's index (also in err->offset) and what is wrong (freed twice,
- * allocated while live); WO_E_NOMEM. *ret_pattern can be given to wo_alloc_pattern_done after any result. */
+ * allocation was alive at the start. A refused request is a PROBE if nothing is freed before the next request, and either is of
+ * its stack or it ends a row of such: an exception that ends an operator frees what the operator holds first, but a convolution
+ * tries one plan of cuDNN after another (seen with torch 2.11 and cuDNN 9 on an H100: 288 refusals in two steps that ran).
+ * WO_E_RANGE with the entry's index (also in err->offset) and what is wrong (freed twice, allocated while live); WO_E_NOMEM.
+ * *ret_pattern can be given to wo_alloc_pattern_done after any result. */
 enum wo_status wo_alloc_pattern_make(const struct wo_recording *recording, const struct wo_trace *trace,
                                      struct wo_alloc_pattern *ret_pattern, struct wo_err *err);
 

@@ -12,7 +12,10 @@ enum { INDEX_MAX = INT32_MAX };
 
 /* Instances and requests hold no pointers, so a copy is two blocks of bytes. */
 bool wo_alloc_pattern_copy(const struct wo_alloc_pattern *pattern, struct wo_alloc_pattern *ret_pattern) {
-  struct wo_alloc_pattern copy = {.recording = pattern->recording, .start_count = pattern->start_count};
+  struct wo_alloc_pattern copy = {.recording = pattern->recording,
+                                  .start_count = pattern->start_count,
+                                  .hidden_pools = pattern->hidden_pools,
+                                  .probe_count = pattern->probe_count};
   size_t requests = pattern->requests.count, instances = pattern->instances.count;
   if ((requests > 0 && !WO_VEC_RESERVE(&copy.requests, requests, SIZE_MAX)) ||
       (instances > 0 && !WO_VEC_RESERVE(&copy.instances, instances, SIZE_MAX))) {
@@ -25,6 +28,45 @@ bool wo_alloc_pattern_copy(const struct wo_alloc_pattern *pattern, struct wo_all
   copy.instances.count = instances;
   *ret_pattern = copy;
   return true;
+}
+
+/* Instances are born in the order of their indices, so that those that stay keep their order. `to`: their new indices. */
+static void drop_probes(struct wo_alloc_pattern *pattern, uint32_t *to) {
+  const struct wo_alloc_pattern from = *pattern;
+  pattern->requests.count = 0;
+  pattern->instances.count = 0;
+  for (size_t i = 0; i < from.instances.count; i++) {
+    const struct wo_instance instance = from.instances.items[i];
+    const bool stays = i < from.start_count || from.requests.items[instance.birth].kind != WO_REQUEST_PROBE;
+    to[i] = (uint32_t)pattern->instances.count;
+    if (stays) pattern->instances.items[pattern->instances.count++] = instance;
+  }
+  for (uint32_t r = 0; r < from.requests.count; r++) {
+    struct wo_request request = from.requests.items[r];
+    if (request.kind == WO_REQUEST_PROBE) continue;
+    const uint32_t at = (uint32_t)pattern->requests.count;
+    if (wo_request_has_instance(&request)) {
+      request.subject = to[request.subject];
+      struct wo_instance *const instance = &pattern->instances.items[request.subject];
+      if (instance->birth == r && request.kind == WO_REQUEST_ALLOC) instance->birth = at;
+      if (instance->death == r) instance->death = at;
+    }
+    pattern->requests.items[pattern->requests.count++] = request;
+  }
+  pattern->probe_count = 0;
+}
+
+bool wo_alloc_pattern_without_probes(const struct wo_alloc_pattern *pattern, struct wo_alloc_pattern *ret_pattern) {
+  if (!wo_alloc_pattern_copy(pattern, ret_pattern)) return false;
+  if (pattern->probe_count == 0) return true;
+  uint32_t *const to = malloc((pattern->instances.count + 1) * sizeof *to);
+  if (to) {
+    drop_probes(ret_pattern, to);
+  } else {
+    wo_alloc_pattern_done(ret_pattern);
+  }
+  free(to);
+  return to != NULL;
 }
 
 bool wo_alloc_pattern_add_start(struct wo_alloc_pattern *pattern, struct wo_instance instance) {

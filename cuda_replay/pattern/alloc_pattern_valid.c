@@ -9,7 +9,8 @@ static bool is_instance_valid(const struct wo_alloc_pattern *pattern, size_t i) 
   if (!is_start) {
     if (instance->birth >= pattern->requests.count) return false;
     const struct wo_request *birth = &pattern->requests.items[instance->birth];
-    if (birth->kind != WO_REQUEST_ALLOC || birth->subject != i) return false;
+    const bool is_birth = birth->kind == WO_REQUEST_ALLOC || birth->kind == WO_REQUEST_PROBE;
+    if (!is_birth || birth->subject != i) return false;
   }
   if (instance->death == WO_NO_REQUEST) return true;
   if (instance->death >= pattern->requests.count || (!is_start && instance->death < instance->birth)) return false;
@@ -26,7 +27,8 @@ bool wo_alloc_pattern_is_valid(const struct wo_alloc_pattern *pattern) {
   for (size_t r = 0; r < pattern->requests.count; r++) {
     const struct wo_request *request = &pattern->requests.items[r];
     if (wo_request_has_instance(request) && request->subject >= pattern->instances.count) return false;
-    if (request->kind == WO_REQUEST_ALLOC && pattern->instances.items[request->subject].birth != r) return false;
+    const bool is_birth = request->kind == WO_REQUEST_ALLOC || request->kind == WO_REQUEST_PROBE;
+    if (is_birth && pattern->instances.items[request->subject].birth != r) return false;
     bool is_free = request->kind == WO_REQUEST_FREE || request->kind == WO_REQUEST_DEFER;
     if (is_free && pattern->instances.items[request->subject].death != r) return false;
   }

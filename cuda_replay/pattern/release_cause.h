@@ -48,6 +48,7 @@ enum wo__alone wo__release_cause_alone(const struct wo__release_cause *release);
 struct wo__hidden {
   size_t entry;
   uint32_t number;
+  bool is_named; /* the number is the recording's own of a pool that is left; else it counts those that nothing names */
 };
 
 /* How runs whose reason the recording does not show are explained. */

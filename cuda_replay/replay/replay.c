@@ -171,7 +171,7 @@ static enum wo_status run_alloc(struct run *run, const struct wo_request *reques
   const enum wo_status dropped = drop_completed(run);
   if (dropped != WO_OK) return dropped;
   if (status == WO_E_LIMIT) {
-    note_oom(run, at);
+    if (request->kind == WO_REQUEST_ALLOC) note_oom(run, at);
     return WO_OK;
   }
   const bool was_refused = run->pattern->instances.items[request->subject].death == at;
@@ -264,6 +264,8 @@ static enum wo_status run_other(struct run *run, const struct wo_request *reques
     return wo_allocator_pool_empty(run->allocator, id_of(run, request->pool));
   case WO_REQUEST_POOL_RELEASE:
     return release_pool(run, request);
+  case WO_REQUEST_PROBE:
+    return run->options->has_probes ? run_alloc(run, request, at) : WO_OK;
   default:
     run_settings(run, request);
     return WO_OK;

@@ -26,6 +26,7 @@ struct wo_replay_options {
   const struct wo_start *start;          /* NULL: from an empty allocator; the live set is allocated first, in its order */
   struct wo_allocator_observer on_event; /* {0} for none */
   struct wo_replay_observer on_step;     /* {0} for none */
+  bool has_probes;                       /* probes are tried, for a run as recorded; they never fail a run */
   bool stops_at_oom;                     /* else a request that fails is skipped, with all requests that refer to it */
   const bool *stop;                      /* NULL, or read after each request: true ends the run */
 };

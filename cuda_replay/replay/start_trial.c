@@ -137,8 +137,8 @@ static void finish(struct memory *memory, const struct wo_allocator *allocator) 
 /* Before each request, tells the device up to which entry its events can go. */
 static void seek(struct memory *memory, uint32_t request) {
   const struct wo_request *const next = &memory->input->pattern->requests.items[request];
-  const bool uses_device =
-      next->kind == WO_REQUEST_ALLOC || next->kind == WO_REQUEST_EMPTY_CACHE || next->kind == WO_REQUEST_POOL_EMPTY;
+  const bool uses_device = next->kind == WO_REQUEST_ALLOC || next->kind == WO_REQUEST_PROBE ||
+                           next->kind == WO_REQUEST_EMPTY_CACHE || next->kind == WO_REQUEST_POOL_EMPTY;
   if (uses_device && next->entry != WO_NO_ENTRY) wo_device_recorded_seek(memory->device, next->entry);
 }
 
@@ -179,6 +179,7 @@ enum wo_status wo__start_trial_run(const struct wo__start_trial_input *input, st
                                             .torch = input->torch,
                                             .device = &device,
                                             .start = input->start,
+                                            .has_probes = true,
                                             .on_event = {&memory, on_event},
                                             .on_step = {&memory, on_step},
                                             .stop = &memory.is_over};

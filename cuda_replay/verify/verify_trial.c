@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
+#include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "cuda_replay/replay/check.h"
 #include "cuda_replay/whatif/steady.h"
 #include "cuda_replay/verify/verify_growth.h"
@@ -174,7 +175,10 @@ enum wo_status wo_verify_subject_make(const struct wo_recording *recording, cons
   if (recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) subject.sizes = sizes;
   subject.ends_at_oom = is_ended_by_oom(trace);
   find_capacity(&subject, sizes, stated_bytes);
-  enum wo_status status = wo_alloc_pattern_make(recording, trace, &subject.pattern, err);
+  struct wo_alloc_pattern whole = {0};
+  enum wo_status status = wo_alloc_pattern_make(recording, trace, &whole, err);
+  if (status == WO_OK && !wo_alloc_pattern_without_probes(&whole, &subject.pattern)) status = wo_err_nomem(err);
+  wo_alloc_pattern_done(&whole);
   if (status == WO_OK && (wo_classify(&subject.pattern, trace, &subject.classes) != WO_OK || complete(&subject) != WO_OK))
     status = wo_err_nomem(err);
   subject.is_largest_step = status == WO_OK && is_largest_step(&subject, sizes);

@@ -9,11 +9,13 @@ a GPU. A comparison for which there is no measurement is counted as not run, nev
 import json
 import os
 import sys
+import textwrap
 
 sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "training"))
 import truth  # noqa: E402
 
 GIB = 1024 ** 3
+NAMED_MAX = 10  # of what was not run
 
 
 def share_pct(predicted, real):
@@ -245,7 +247,8 @@ def page(result):
     else:
         lines.append("- predicted peak of another size: not run")
     if result["not_run"]:
-        lines += ["", "Not run: " + "; ".join(result["not_run"]) + "."]
+        left = list(dict.fromkeys(result["not_run"]))
+        lines += ["", "Not run: " + "; ".join(left[:NAMED_MAX]) + (f"; and {len(left) - NAMED_MAX} more." if len(left) > NAMED_MAX else ".")]
     found = disagreements(result)
     lines += ["", "## Disagreements", ""] + ([f"- {line}" for line in found] or ["None."])
     if result["patches"]:
@@ -261,7 +264,14 @@ def page(result):
         if row["agrees"] is not None:
             lines.append(f"| {row['run']} | {(row['capacity_bytes'] or 0) / GIB:.2f} | {row['segment_events']} | {row['failed_requests']} | "
                          f"{row['seconds']:.2f} | {'yes' if row['agrees'] else 'no'} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(wrap(line) for line in lines) + "\n"
+
+
+def wrap(line):
+    """Lines of at most 100 columns; a table stays as it is."""
+    if line.startswith("|"):
+        return line
+    return textwrap.fill(line, 100, subsequent_indent="  " if line.startswith("- ") else "", break_long_words=False, break_on_hyphens=False)
 
 
 def main():

@@ -221,7 +221,8 @@ def judge_patches(bench, names):
     rows = truth.compare(machine, bench.trial, names)
     print(truth.table(rows), flush=True)
     bench.raw["patches"] += [{**row, "verdict": truth.judge(row)} for row in rows]
-    keep_recordings(bench, [row for row in rows if truth.judge(row) in ("YES THAT FAILS", "no that runs")], machine.folder)
+    odd = [row for row in rows if truth.judge(row) in ("YES THAT FAILS", "no that runs") or row.get("high_mib", 0) > 3 * row.get("low_mib", 0)]
+    keep_recordings(bench, odd, machine.folder)
 
 
 def conf(settings):
@@ -229,7 +230,7 @@ def conf(settings):
 
 
 def keep_recordings(bench, rows, folder):
-    """The recordings of answers that were wrong, a few of them."""
+    """The recordings of answers that were wrong or say little, a few of them."""
     for name in sorted({f"{row['program']}-{row['card_mib']}" for row in rows})[:3]:
         keep_file(bench, os.path.join(folder, name, "trace.pickle"), f"recordings/{name}.pickle")
 
@@ -247,15 +248,14 @@ def record_at_random(bench):
     """(h): recordings of random programs on the real allocator: are they reproduced?"""
     if not bench.has_time("recordings of random programs"):
         return
-    folder = bench.folder("random")
+    folder, log = bench.folder("random"), bench.folder("random.txt")
     seconds = bench.left_s(100)
-    done = bench.call("recordings of random programs", [
-        sys.executable, "-B", os.path.join(TESTS, "training", "random_recordings.py"), bench.whyoom, folder, "--groups", *RANDOM_GROUPS, "--count", "60",
-        "--jobs", str(max(1, (os.cpu_count() or 1) - 2)), "--seconds", str(seconds // len(RANDOM_GROUPS))], seconds + 20, capture_output=True)
-    if done is None:
-        return
-    print(done.stdout, flush=True)
-    bench.raw["random"] = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    command = [sys.executable, "-B", os.path.join(TESTS, "training", "random_recordings.py"), bench.whyoom, folder, "--groups", *RANDOM_GROUPS,
+               "--count", "60", "--jobs", str(max(1, (os.cpu_count() or 1) - 2)), "--seconds", str(seconds // len(RANDOM_GROUPS))]
+    with open(log, "w", encoding="utf-8") as file:
+        bench.call("recordings of random programs", command, seconds + 60, stdout=file)
+    bench.raw["random"] = [json.loads(line) for line in read_text(log).splitlines() if line.endswith("}")]
+    print(read_text(log), flush=True)
     for path in sorted(glob.glob(os.path.join(folder, "*.pickle")))[:40]:
         keep_file(bench, path, f"recordings/{os.path.basename(path)}", 256 << 10)
 

@@ -18,10 +18,10 @@ NO_LIMIT_S = 86400
 
 def main():
     whyoom, scratch = map(os.path.abspath, sys.argv[1:3])
-    os.makedirs(scratch, exist_ok=True)
-    bench = measure.Bench(whyoom, scratch, NO_LIMIT_S)
-    for step in (measure.train_sizes, measure.train_settings, measure.train_into_failure, measure.prove_whole_way,
-                 measure.predict_all):
+    results = os.path.join(scratch, "results")
+    os.makedirs(results, exist_ok=True)
+    bench = measure.Bench(whyoom, results, scratch, NO_LIMIT_S)
+    for step in (measure.train_first, measure.train_all, measure.train_into_failure, measure.prove_whole_way, measure.predict_all):
         step(bench)
     bench.raw["not_run"] += ["replays on a GPU", "nvidia-smi dmon"]
     facts = bench.raw["runs"][0]["run"]

@@ -14,6 +14,8 @@
 #include "cuda_replay/device/device_model.h"
 #include "cuda_replay/replay/device_recorded.h"
 #include "cuda_replay/pattern/alloc_pattern.h"
+#include "cuda_replay/pattern/alloc_pattern_edit.h"
+#include "cuda_replay/pattern/alloc_pattern_valid.h"
 #include "cuda_replay/replay/replay.h"
 #include "cuda_replay/replay/start.h"
 #include "parsers/base/vec.h"
@@ -418,6 +420,87 @@ static void refused_requests_are_requests(void **state) {
   wo_recording_free(recording);
 }
 
+static struct wo_replay_outcome run_on(const struct wo_alloc_pattern *pattern, uint64_t capacity_bytes, bool stops) {
+  struct wo_device device;
+  struct wo_replay_outcome outcome;
+  struct wo_err err = {0};
+  const struct wo_device_model_options model_options = {.capacity_bytes = capacity_bytes};
+  struct wo_device_model *const model = wo_device_model_new(&model_options, &device);
+  const struct wo_replay_options options = {
+      .settings = wo_alloc_settings_default(206), .torch = 206, .device = &device, .stops_at_oom = stops};
+  if (wo_replay_run(pattern, &options, &outcome, &err) != WO_OK) fail_msg("%s", err.message);
+  wo_device_model_free(model);
+  return outcome;
+}
+
+/* Refused requests in rows that the operator goes on after, one that ends an operator (what it held is freed first), one before
+ * another operator's request, and the last. */
+static struct wo_recording *new_probing(void) {
+  struct wo_recording *const recording = new_recording();
+  const uint32_t plan = add_stack(recording, "convolution"), next = add_stack(recording, "batch_norm");
+  add(recording, WO_ACTION_ALLOC, LARGE, 30 * MIB, plan);
+  add(recording, WO_ACTION_OOM, 0, 400 * MIB, plan);
+  add(recording, WO_ACTION_OOM, 0, 300 * MIB, plan); /* the last of its row: the plan that is taken asks for nothing */
+  add(recording, WO_ACTION_ALLOC, LARGE + 30 * MIB, 20 * MIB, next);
+  add(recording, WO_ACTION_OOM, 0, 200 * MIB, plan);
+  add(recording, WO_ACTION_ALLOC, LARGE + 50 * MIB, 10 * MIB, plan); /* the plan that is taken asks for less */
+  add_free(recording, LARGE + 50 * MIB, 10 * MIB);
+  add(recording, WO_ACTION_OOM, 0, 90 * MIB, plan); /* the program catches it */
+  add_free(recording, LARGE + 30 * MIB, 20 * MIB);
+  add(recording, WO_ACTION_OOM, 0, 80 * MIB, next);
+  add(recording, WO_ACTION_ALLOC, LARGE + 30 * MIB, 15 * MIB, plan);
+  add(recording, WO_ACTION_OOM, 0, 70 * MIB, plan);
+  return recording;
+}
+
+static void refusals_that_are_survived_are_probes(void **state) {
+  (void)state;
+  struct wo_recording *const recording = new_probing();
+  struct wo_alloc_pattern pattern = pattern_of(recording), needed;
+  size_t refused = 0;
+  assert_int_equal(pattern.probe_count, 3);
+  assert_true(wo_alloc_pattern_is_valid(&pattern));
+  for (size_t i = 0; i < pattern.requests.count; i++) {
+    const struct wo_request *const request = &pattern.requests.items[i];
+    if (request->kind != WO_REQUEST_PROBE) continue;
+    const uint64_t size_bytes = pattern.instances.items[request->subject].size_bytes;
+    assert_true(size_bytes == 400 * MIB || size_bytes == 300 * MIB || size_bytes == 200 * MIB);
+  }
+  assert_true(wo_alloc_pattern_without_probes(&pattern, &needed));
+  assert_true(wo_alloc_pattern_is_valid(&needed));
+  assert_int_equal(needed.probe_count, 0);
+  assert_int_equal(needed.instances.count, pattern.instances.count - 3);
+  assert_int_equal(needed.requests.count, pattern.requests.count - 3);
+  for (size_t i = 0; i < needed.instances.count; i++)
+    refused += needed.instances.items[i].death == needed.instances.items[i].birth;
+  assert_int_equal(refused, 3);
+  wo_alloc_pattern_done(&needed);
+  wo_alloc_pattern_done(&pattern);
+  wo_recording_free(recording);
+}
+
+/* They are tried only where the recording itself is followed, and never fail a run. */
+static void probes_fail_no_run(void **state) {
+  (void)state;
+  struct wo_recording *const recording = new_probing();
+  struct wo_alloc_pattern pattern = pattern_of(recording);
+  struct wo_device device;
+  struct wo_replay_outcome outcome;
+  struct wo_err err = {0};
+  assert_int_equal(run_on(&pattern, 120 * MIB, false).oom_entry, 8);
+  assert_int_equal(run_on(&pattern, UINT64_MAX, false).peak.allocated_bytes, 140 * MIB);
+  const struct wo_device_model_options options = {.capacity_bytes = 120 * MIB};
+  struct wo_device_model *const model = wo_device_model_new(&options, &device);
+  const struct wo_replay_options replay = {
+      .settings = wo_alloc_settings_default(206), .torch = 206, .device = &device, .has_probes = true};
+  assert_int_equal(wo_replay_run(&pattern, &replay, &outcome, &err), WO_OK);
+  assert_int_equal(outcome.stats.num_ooms, 3 + outcome.oom_count);
+  assert_int_equal(outcome.oom_entry, 8);
+  wo_device_model_free(model);
+  wo_alloc_pattern_done(&pattern);
+  wo_recording_free(recording);
+}
+
 static void patterns_refuse_what_cannot_be(void **state) {
   (void)state;
   for (int row = 0; row < 4; row++) {
@@ -439,19 +522,6 @@ static void patterns_refuse_what_cannot_be(void **state) {
 }
 
 /* ---- The loop ---- */
-
-static struct wo_replay_outcome run_on(const struct wo_alloc_pattern *pattern, uint64_t capacity_bytes, bool stops) {
-  struct wo_device device;
-  struct wo_replay_outcome outcome;
-  struct wo_err err = {0};
-  const struct wo_device_model_options model_options = {.capacity_bytes = capacity_bytes};
-  struct wo_device_model *const model = wo_device_model_new(&model_options, &device);
-  const struct wo_replay_options options = {
-      .settings = wo_alloc_settings_default(206), .torch = 206, .device = &device, .stops_at_oom = stops};
-  if (wo_replay_run(pattern, &options, &outcome, &err) != WO_OK) fail_msg("%s", err.message);
-  wo_device_model_free(model);
-  return outcome;
-}
 
 static void peaks_and_failures_are_told(void **state) {
   (void)state;
@@ -593,6 +663,8 @@ int main(void) {
       cmocka_unit_test(frees_are_told_apart),
       cmocka_unit_test(releases_are_told_apart),
       cmocka_unit_test(refused_requests_are_requests),
+      cmocka_unit_test(refusals_that_are_survived_are_probes),
+      cmocka_unit_test(probes_fail_no_run),
       cmocka_unit_test(patterns_refuse_what_cannot_be),
       cmocka_unit_test(peaks_and_failures_are_told),
       cmocka_unit_test(the_live_set_comes_first),
