@@ -1,4 +1,4 @@
-/* A check in progress: its input, its explanations, its runs. Private to check.c, check_pools.c and check_run.c. */
+/* A check in progress: its input, its explanations, its runs. Private to check*.c. */
 #ifndef WO_CHECK_INTERNAL_H
 #define WO_CHECK_INTERNAL_H
 
@@ -28,6 +28,9 @@ enum wo_status wo__check_make_pattern(struct wo__checker *checker);
 
 /* Runs the pattern with the rules of a version. Statuses of wo__start_search. */
 enum wo_status wo__check_run(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *ret_trial);
+
+/* Adds what the captures of graphs allocated and released to the readings, which have nothing hidden. WO_E_NOMEM. */
+enum wo_status wo__check_hide_captures(struct wo__checker *checker);
 
 /* Explains a divergence by private pools that nothing names, as long as the trial gets farther that way. WO_E_NOMEM. */
 enum wo_status wo__check_find_pools(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *trial);

@@ -66,7 +66,7 @@ static enum wo_status try_readings(struct wo__checker *checker, uint16_t torch, 
 static enum wo_status hide(struct wo__checker *checker, size_t entry, uint32_t number) {
   struct wo__readings *const readings = &checker->readings;
   if (!WO_VEC_RESERVE(&readings->hidden, 1, HIDDEN_MAX)) return WO_E_NOMEM;
-  readings->hidden.items[readings->hidden.count++] = (struct wo__hidden){entry, number};
+  readings->hidden.items[readings->hidden.count++] = (struct wo__hidden){.entry = entry, .number = number};
   return WO_OK;
 }
 
@@ -240,8 +240,18 @@ static enum wo_status try_pools(struct wo__checker *checker, uint16_t torch, str
   return status;
 }
 
+/* All that stacks show at once, before anything is guessed. */
+static enum wo_status try_captures(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *trial) {
+  const struct kept kept = {checker->readings.hidden.count, checker->readings.emptied.count};
+  bool is_better = false;
+  if (kept.hidden > 0) return WO_OK;
+  const enum wo_status status = wo__check_hide_captures(checker);
+  if (status != WO_OK || checker->readings.hidden.count == 0) return status;
+  return try_readings(checker, torch, kept, trial, &is_better);
+}
+
 enum wo_status wo__check_find_pools(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *trial) {
-  enum wo_status status = WO_OK;
+  enum wo_status status = try_captures(checker, torch, trial);
   bool is_better = true;
   while (status == WO_OK && is_better && !trial->is_equal && trial->cursor < checker->trace->entries.count && can_go_on(checker))
     status = try_pools(checker, torch, trial, &is_better);

@@ -60,7 +60,7 @@ def write(snapshot, torch, settings, out):
                 line["addr"] = entry["addr"]
         if stream:
             line["stream"] = stream
-        if action in ("alloc", "oom") and entry.get("frames"):
+        if action in ("alloc", "oom", "segment_free") and entry.get("frames"):
             line["stack"] = stacks.number(entry["frames"])
         if action == "free_completed" and lines and lines[-1] == {"free_requested": entry["size"], "addr": entry["addr"]}:
             lines[-1] = {"free": entry["addr"]}
@@ -70,6 +70,8 @@ def write(snapshot, torch, settings, out):
         line = {"segment": segment["total_size"], "addr": segment["address"]}
         if segment["stream"]:
             line["stream"] = segment["stream"]
+        if segment.get("segment_pool_id", (0, 0)) != (0, 0):
+            line["pool"] = list(segment["segment_pool_id"])
         if segment["segment_type"] == "small":
             line["small"] = True
         if segment.get("is_expandable"):

@@ -213,6 +213,33 @@ cudaError_t cudaEventElapsedTime(float *ret_milliseconds, cudaEvent_t start, cud
   return cudaSuccess;
 }
 
+/* ---- Graphs: captures are noted, and nothing is captured ---- */
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
+  static unsigned long long count;
+  const size_t at = wo_standin_stream(&wo_oracle_standin, (uint64_t)stream);
+  (void)mode;
+  wo_oracle_standin.streams[at].is_capturing = true;
+  wo_oracle_standin.streams[at].capture_id = ++count;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *ret_graph) {
+  static char graph;
+  const size_t at = wo_standin_stream(&wo_oracle_standin, (uint64_t)stream);
+  wo_oracle_standin.streams[at].is_capturing = false;
+  *ret_graph = (cudaGraph_t)(void *)&graph;
+  return cudaSuccess;
+}
+
+/* One node, so that nobody warns of an empty graph. */
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *ret_nodes, size_t *ret_count) {
+  (void)graph;
+  (void)ret_nodes;
+  *ret_count = 1;
+  return cudaSuccess;
+}
+
 #if CUDART_VERSION < 13000
 #undef cudaStreamGetCaptureInfo_v2
 cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, enum cudaStreamCaptureStatus *ret_status, unsigned long long *ret_id,
