@@ -51,10 +51,14 @@ static void births_done(struct births *births) {
   free(births->instances);
 }
 
-/* By stacks; by sizes in a recording without any. */
+/* By stacks; by sizes in a recording without any. The steps of most programs have the same sizes, and then the allocations
+ * without a stack (of backward) are known by theirs: a library's workspace, which only the first step makes, would move them all.
+ */
 static uint64_t symbol_of(const struct wo__continuing *work, uint32_t instance) {
+  const uint64_t is_size = UINT64_C(1) << 63;
   const struct wo_instance *born = &work->pattern->instances.items[instance];
-  return work->classes->facts.all_flags == 0 ? born->size_bytes : born->stack;
+  if (work->classes->facts.all_flags == 0) return born->size_bytes;
+  return work->has_equal_sizes && born->stack == WO_NO_STACK ? is_size | born->size_bytes : born->stack;
 }
 
 static bool births_make(const struct wo__continuing *work, uint32_t first, uint32_t end, struct births *births) {
@@ -231,11 +235,12 @@ static enum wo_status try_all(struct wo__continuing *work, const struct wo_itera
 static enum wo_status find_donor(struct wo__continuing *work, const struct wo_iterations *iterations,
                                  struct wo_step_completion *completion) {
   enum wo_status status = WO_OK;
-  for (int is_pass = 0; is_pass <= 1 && status == WO_OK && !completion->is_made; is_pass++) {
+  for (unsigned turn = 0; turn < 4 && status == WO_OK && !completion->is_made; turn++) {
     struct births step = {0};
-    const uint32_t first = is_pass != 0 ? work->pass_first : work->step_first;
-    status =
-        births_make(work, first, work->refused, &step) ? try_all(work, iterations, &step, is_pass != 0, completion) : WO_E_NOMEM;
+    const bool is_pass = turn >= 2;
+    work->has_equal_sizes = turn % 2 == 0;
+    const uint32_t first = is_pass ? work->pass_first : work->step_first;
+    status = births_make(work, first, work->refused, &step) ? try_all(work, iterations, &step, is_pass, completion) : WO_E_NOMEM;
     births_done(&step);
   }
   return status;

@@ -52,6 +52,7 @@ struct wo__size_span {
 struct wo__continuing {
   const struct wo_alloc_pattern *pattern;
   const struct wo_classes *classes;
+  bool has_equal_sizes;   /* the steps are taken to have the same sizes */
   uint32_t refused;       /* request */
   uint32_t step_first;    /* request at which the step that failed begins */
   uint32_t donor_first;   /* the whole step: requests [first, end) */

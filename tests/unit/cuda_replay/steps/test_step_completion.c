@@ -88,6 +88,51 @@ static void equal_steps_come_out_as_they_were(void **state) {
   }
 }
 
+/* As Python stacks have it: nothing of backward has one. */
+static void leave_stacks_of_backward(struct wo_alloc_pattern *pattern) {
+  struct wo_classes classes;
+  assert_int_equal(wo_classify(pattern, NULL, &classes), WO_OK);
+  for (size_t i = 0; i < pattern->instances.count; i++) {
+    if (classes.marks.items[i].phase == WO_PHASE_BACKWARD) pattern->instances.items[i].stack = WO_NO_STACK;
+  }
+  wo_classes_done(&classes);
+}
+
+/* An allocation that stays, before request `at`. */
+static void insert_workspace(struct wo_alloc_pattern *pattern, uint32_t at) {
+  assert_true(WO_VEC_RESERVE(&pattern->requests, 1, UINT32_MAX) && WO_VEC_RESERVE(&pattern->instances, 1, UINT32_MAX));
+  for (size_t i = 0; i < pattern->instances.count; i++) {
+    struct wo_instance *const instance = &pattern->instances.items[i];
+    if (instance->birth != WO_NO_REQUEST && instance->birth >= at) instance->birth++;
+    if (instance->death != WO_NO_REQUEST && instance->death >= at) instance->death++;
+  }
+  const uint32_t made = (uint32_t)pattern->instances.count++;
+  pattern->instances.items[made] =
+      (struct wo_instance){.size_bytes = 32 << 20, .birth = at, .death = WO_NO_REQUEST, .stack = WO_NO_STACK};
+  struct wo_request *const requests = pattern->requests.items;
+  memmove(requests + at + 1, requests + at, (pattern->requests.count++ - at) * sizeof *requests);
+  requests[at] = (struct wo_request){.kind = WO_REQUEST_ALLOC, .subject = made, .entry = WO_NO_ENTRY};
+}
+
+/* The thread of backward gets a workspace of cuBLAS in the first step: what has no stack is not known by its place alone. */
+static void workspaces_of_the_first_step_move_nothing(void **state) {
+  (void)state;
+  struct wo_made_step step = wo_made_step_make(&shape);
+  struct wo_passes passes;
+  struct wo_alloc_pattern truth = wo_cut_steps_make(&step.pattern, NULL, 0, 3, &passes);
+  leave_stacks_of_backward(&truth);
+  insert_workspace(&truth, passes.begins[0] + (passes.ends[0] - passes.begins[0]) * 6 / 10);
+  for (unsigned part = 650; part < 950; part += 45) {
+    struct completed completed = complete(wo_cut_at(&truth, alloc_at(&truth, passes.begins[1] + 1, passes.ends[1] + 1, part)));
+    if (!completed.completion.is_made) fail_msg("%u: %s", part, completed.completion.why);
+    assert_true(completed.completion.ratio == 1);
+    assert_false(completed.completion.is_interval);
+    done(&completed);
+  }
+  wo_alloc_pattern_done(&truth);
+  wo_made_step_done(&step);
+}
+
 /* ---- Other sizes ---- */
 
 /* Every block of the truth lies within the interval, and so do the peaks. (No two shapes have one size here: the docs say what
@@ -423,6 +468,7 @@ static void failing_allocations(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equal_steps_come_out_as_they_were),
+      cmocka_unit_test(workspaces_of_the_first_step_move_nothing),
       cmocka_unit_test(other_sizes_lie_within),
       cmocka_unit_test(ratio_is_told),
       cmocka_unit_test(a_few_may_be_missing),
