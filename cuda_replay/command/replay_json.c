@@ -253,6 +253,10 @@ static void put_scale(struct writer *w, cJSON *root) {
   put_transforms(w, scale, &report->change);
   put_pair(w, scale);
   put_forecast(w, scale);
+  const struct wo_replay_interval interval = wo_replay_interval(report);
+  cJSON *const lies = wo_json_put_object(&w->json, scale, "interval");
+  wo_json_put_count(&w->json, lies, "reserved_lo_bytes", interval.lo_bytes);
+  wo_json_put_count(&w->json, lies, "reserved_hi_bytes", interval.hi_bytes);
   for (int bound = 0; bound < WO_BOUND_COUNT_; bound++)
     put_named_case(w, scale, wo_bound_name((enum wo_bound)bound), true, &report->bounds[bound]);
 }

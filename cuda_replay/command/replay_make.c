@@ -209,7 +209,7 @@ static enum wo_replay_verdict judge(const struct maker *maker, const struct wo_r
   if (!report->has_whatif && !report->has_sweep) return WO_REPLAY_REPRODUCED;
   if (report->capacity.from == WO_CAPACITY_NONE) return report->has_whatif ? WO_REPLAY_NO_CAPACITY : WO_REPLAY_REPRODUCED;
   const uint64_t margin = wo_replay_margin(report, wo_replay_most(report));
-  return margin < report->capacity.uncertainty_bytes ? WO_REPLAY_CLOSE : WO_REPLAY_FITS;
+  return margin < wo_replay_uncertainty(report) ? WO_REPLAY_CLOSE : WO_REPLAY_FITS;
 }
 
 /* The only function that decides the verdict. */

@@ -39,6 +39,38 @@ bool wo_replay_is_interval(const struct wo_replay_report *report) {
          low->oom_count != high->oom_count;
 }
 
+enum { WHOLE_PERMILLE = 10, PYTHON_PERMILLE = 60, MIDDLE_PERMILLE = 90, PERMILLE = 1000 };
+
+static uint64_t beyond_permille(const struct wo_replay_report *report, bool is_above) {
+  const bool has_native = (report->classes.facts.all_flags & WO_STACK_HAS_NATIVE) != 0;
+  uint64_t most = report->start_from != WO_START_EMPTY ? MIDDLE_PERMILLE : has_native ? WHOLE_PERMILLE : PYTHON_PERMILLE;
+  for (size_t i = 0; i < report->change.transform_count; i++) {
+    const struct wo_transform *const transform = report->change.transforms[i].transform;
+    const uint64_t own = 10 * (uint64_t)(is_above ? transform->above_pct : transform->below_pct);
+    if (own > most) most = own;
+  }
+  return most;
+}
+
+struct wo_replay_interval wo_replay_interval(const struct wo_replay_report *report) {
+  assert(report->has_bounds);
+  struct wo_replay_interval interval = {UINT64_MAX, 0};
+  for (int i = 0; i < WO_BOUND_COUNT_; i++) {
+    if (report->bounds[i].reserved_lo_bytes < interval.lo_bytes) interval.lo_bytes = report->bounds[i].reserved_lo_bytes;
+    if (report->bounds[i].reserved_hi_bytes > interval.hi_bytes) interval.hi_bytes = report->bounds[i].reserved_hi_bytes;
+  }
+  interval.lo_bytes -= interval.lo_bytes / PERMILLE * beyond_permille(report, false);
+  interval.hi_bytes += interval.hi_bytes / PERMILLE * beyond_permille(report, true);
+  return interval;
+}
+
+uint64_t wo_replay_uncertainty(const struct wo_replay_report *report) {
+  const uint64_t capacity = report->capacity.uncertainty_bytes;
+  if (!report->has_bounds) return capacity;
+  const uint64_t hi = wo_replay_interval(report).hi_bytes, most = wo_replay_most(report)->reserved_hi_bytes;
+  return hi > most && hi - most > capacity ? hi - most : capacity;
+}
+
 const struct wo_replay_case *wo_replay_most(const struct wo_replay_report *report) {
   return report->has_bounds ? &report->bounds[WO_BOUND_HIGH] : wo_replay_subject(report);
 }

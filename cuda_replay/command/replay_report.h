@@ -137,6 +137,17 @@ const struct wo_replay_case *wo_replay_subject(const struct wo_replay_report *re
 /* Whether a changed program's low and high end differ. */
 bool wo_replay_is_interval(const struct wo_replay_report *report);
 
+/* Where the peak of reserved bytes of a changed program lies (has_bounds): from the low end to the high one, and as far beyond
+ * them as real programs were: by 1 %, by 6 % if the recording has no native stacks, by 9 % if it begins in the middle of a run,
+ * where the path to the cached segments is not in it (docs/training.md, torch 2.7.1). Transforms have figures of their own. */
+struct wo_replay_interval {
+  uint64_t lo_bytes, hi_bytes;
+};
+struct wo_replay_interval wo_replay_interval(const struct wo_replay_report *report);
+
+/* How much more than the result that must fit could be needed: the capacity's uncertainty, or the interval beyond it. */
+uint64_t wo_replay_uncertainty(const struct wo_replay_report *report);
+
 /* The result that must fit: the high end of an interval, else the subject. */
 const struct wo_replay_case *wo_replay_most(const struct wo_replay_report *report);
 

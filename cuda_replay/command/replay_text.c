@@ -58,13 +58,11 @@ static void add_reserved(struct wo_text *line, const struct wo_replay_case *resu
   }
 }
 
-/* The ends of an interval, if they differ. On a card that is nearly full the low end can leave more idle memory than the high
- * one. */
+/* Where the peak of a changed program lies. */
 static void add_interval(struct wo_replay_writer *w) {
-  const uint64_t low = w->report->bounds[WO_BOUND_LOW].reserved_lo_bytes;
-  const uint64_t high = w->report->bounds[WO_BOUND_HIGH].reserved_hi_bytes;
-  if (!wo_replay_is_interval(w->report)) return;
-  wo_text_add(&w->line, " (%s to %s)", WO_BYTES_TEXT(low < high ? low : high), WO_BYTES_TEXT(low < high ? high : low));
+  if (!w->report->has_bounds) return;
+  const struct wo_replay_interval interval = wo_replay_interval(w->report);
+  wo_text_add(&w->line, " (%s to %s)", WO_BYTES_TEXT(interval.lo_bytes), WO_BYTES_TEXT(interval.hi_bytes));
 }
 
 /* The used part of the capacity, and the rest. */
@@ -79,7 +77,7 @@ static void say_fits(struct wo_replay_writer *w, const struct wo_replay_case *su
 static void say_close(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   wo_text_add(&w->line, "it fits, ");
   say_fits(w, subject);
-  wo_text_add(&w->line, ": less than the %s that is uncertain", WO_BYTES_TEXT(w->report->capacity.uncertainty_bytes));
+  wo_text_add(&w->line, ": less than the %s that is uncertain", WO_BYTES_TEXT(wo_replay_uncertainty(w->report)));
 }
 
 /* The requested bytes, as the program knows them; torch's message has those of the segment. */

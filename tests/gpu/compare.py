@@ -77,9 +77,8 @@ def rows_of_predictions(raw):
             continue
         row["real_bytes"] = real
         row["predicted_bytes"] = bounds["likely"]["reserved_hi_bytes"]
-        # Each end of the interval is a range itself, over orders of addresses.
-        row["low_bytes"] = min(bounds[end]["reserved_lo_bytes"] for end in ("low", "likely", "high"))
-        row["high_bytes"] = max(bounds[end]["reserved_hi_bytes"] for end in ("low", "likely", "high"))
+        row["low_bytes"] = bounds["interval"]["reserved_lo_bytes"]
+        row["high_bytes"] = bounds["interval"]["reserved_hi_bytes"]
         row["is_within"] = row["low_bytes"] <= real <= row["high_bytes"]
         row["off_pct"] = share_pct(row["predicted_bytes"], real)
     return rows

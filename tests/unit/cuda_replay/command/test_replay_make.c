@@ -48,6 +48,35 @@ static struct wo_recording *recording_of(const char *lines) {
   return recording;
 }
 
+/* ---- Intervals ---- */
+
+/* Beyond the ends by 1 % from an empty allocator, by 6 % without native stacks, by 9 % from the middle of a run, by 10 % and 5 %
+ * for checkpointing. */
+static void intervals_reach_beyond_their_ends(void **state) {
+  (void)state;
+  struct wo_replay_report report = {.has_bounds = true, .classes.facts.all_flags = WO_STACK_HAS_NATIVE};
+  static const struct wo_transform checkpoint = {.above_pct = 10, .below_pct = 5};
+  report.bounds[WO_BOUND_LOW] = (struct wo_replay_case){.reserved_lo_bytes = 90000, .reserved_hi_bytes = 95000};
+  report.bounds[WO_BOUND_LIKELY] = (struct wo_replay_case){.reserved_lo_bytes = 100000, .reserved_hi_bytes = 110000};
+  report.bounds[WO_BOUND_HIGH] = (struct wo_replay_case){.reserved_lo_bytes = 100000, .reserved_hi_bytes = 100000};
+  assert_int_equal(wo_replay_interval(&report).lo_bytes, 89100);
+  assert_int_equal(wo_replay_interval(&report).hi_bytes, 111100);
+  assert_int_equal(wo_replay_uncertainty(&report), 11100);
+  report.capacity.uncertainty_bytes = 20000;
+  assert_int_equal(wo_replay_uncertainty(&report), 20000);
+  report.start_from = WO_START_REBUILT;
+  assert_int_equal(wo_replay_interval(&report).lo_bytes, 81900);
+  assert_int_equal(wo_replay_interval(&report).hi_bytes, 119900);
+  report.start_from = WO_START_EMPTY;
+  report.classes.facts.all_flags = WO_STACK_HAS_PYTHON;
+  assert_int_equal(wo_replay_interval(&report).lo_bytes, 84600);
+  assert_int_equal(wo_replay_interval(&report).hi_bytes, 116600);
+  report.classes.facts.all_flags |= WO_STACK_HAS_NATIVE;
+  report.change.transforms[report.change.transform_count++].transform = &checkpoint;
+  assert_int_equal(wo_replay_interval(&report).lo_bytes, 85500);
+  assert_int_equal(wo_replay_interval(&report).hi_bytes, 121000);
+}
+
 /* ---- Verdicts ---- */
 
 static void test_verdicts(void **state) {
@@ -476,10 +505,19 @@ static void test_corpus(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_verdicts),         cmocka_unit_test(test_refused_wishes), cmocka_unit_test(test_figures),
-      cmocka_unit_test(test_state_at_the_end), cmocka_unit_test(test_capacity),       cmocka_unit_test(test_failing_allocations),
-      cmocka_unit_test(test_several_files),    cmocka_unit_test(test_plot),           cmocka_unit_test(test_pair_of_recordings),
-      cmocka_unit_test(test_corpus),           cmocka_unit_test(test_state_only),     cmocka_unit_test(test_no_recording),
+      cmocka_unit_test(intervals_reach_beyond_their_ends),
+      cmocka_unit_test(test_verdicts),
+      cmocka_unit_test(test_refused_wishes),
+      cmocka_unit_test(test_figures),
+      cmocka_unit_test(test_state_at_the_end),
+      cmocka_unit_test(test_capacity),
+      cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_several_files),
+      cmocka_unit_test(test_plot),
+      cmocka_unit_test(test_pair_of_recordings),
+      cmocka_unit_test(test_corpus),
+      cmocka_unit_test(test_state_only),
+      cmocka_unit_test(test_no_recording),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
