@@ -50,11 +50,15 @@ enum wo_status wo_scale_apply(const struct wo_alloc_pattern *pattern, const stru
                               struct wo_err *err) {
   assert(exponents->list.count == pattern->instances.count);
   struct wo_alloc_pattern scaled;
+  bool is_change = false;
+  for (enum wo_scale_axis_id id = 0; id < WO_AXIS_COUNT_; id++) is_change = is_change || spec->axes[id].from != spec->axes[id].to;
   if (!wo_alloc_pattern_copy(pattern, &scaled)) return wo_err_set(err, WO_E_NOMEM, "no memory for the scaled pattern");
   for (size_t i = 0; i < scaled.instances.count; i++) {
     struct wo_instance *instance = &scaled.instances.items[i];
     uint64_t size = instance->size_bytes;
-    if (!scale_size(&size, &exponents->list.items[i], spec, bound)) {
+    if (exponents->list.items[i].reason == WO_SCALE_REASON_PLAN && bound == WO_BOUND_LOW && is_change) {
+      size = 1; /* another plan may need none, and one that is refused its workspace is not taken */
+    } else if (!scale_size(&size, &exponents->list.items[i], spec, bound)) {
       wo_alloc_pattern_done(&scaled);
       return wo_err_set(err, WO_E_RANGE,
                         "allocation %zu of %" PRIu64 " bytes would not be within 1 byte and 2^60 bytes when scaled", i,

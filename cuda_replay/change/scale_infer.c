@@ -70,7 +70,9 @@ static bool set_constants(struct wo__scaling *work) {
     if (is_lasting && !wo_size_counts_add(&work->lasting, instance->size_bytes)) return false;
     bool is_gradient = rule == WO_CLASS_RULE_GRADIENT || rule == WO_CLASS_RULE_START_GRADIENT;
     if (is_gradient && !wo_size_counts_add(&work->gradients, instance->size_bytes)) return false;
-    if (wo__scale_is_constant(rule, &reason))
+    if ((wo__scale_facts(work, i).flags & WO_STACK_PLAN) != 0)
+      wo__scale_set(work, i, 0, 1, 1, WO_SCALE_REASON_PLAN);
+    else if (wo__scale_is_constant(rule, &reason))
       wo__scale_set(work, i, 0, 0, 0, reason);
     else
       set_indivisible(work, i);
@@ -133,6 +135,10 @@ static void set_batch(struct wo__scaling *work, size_t i) {
   uint64_t size_bytes = work->pattern->instances.items[i].size_bytes;
   bool is_constant = exponent->reason == WO_SCALE_REASON_CLASS || exponent->reason == WO_SCALE_REASON_GRADIENT_SOURCE ||
                      exponent->reason == WO_SCALE_REASON_WEIGHT_COPY;
+  if (exponent->reason == WO_SCALE_REASON_PLAN) {
+    power[WO_BOUND_LIKELY] = power[WO_BOUND_HIGH] = 1;
+    return;
+  }
   if (is_constant || (work->batch > 0 && size_bytes % work->batch != 0)) return;
   if (exponent->reason == WO_SCALE_REASON_START) {
     power[WO_BOUND_HIGH] = exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_HIGH] > 0;

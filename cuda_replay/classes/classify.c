@@ -120,7 +120,7 @@ static void class_by_stack(struct wo__classing *work) {
     const struct wo_instance *instance = &work->pattern->instances.items[i];
     struct wo_stack_facts facts = wo__class_facts(work, i);
     enum wo_phase phase = work->classes->marks.items[i].phase;
-    if ((facts.flags & WO_STACK_WORKSPACE) != 0)
+    if ((facts.flags & (WO_STACK_WORKSPACE | WO_STACK_PLAN)) != 0)
       wo__class_set(work, i, WO_CLASS_RULE_WORKSPACE);
     else if ((facts.flags & WO_STACK_COMMUNICATION) != 0)
       wo__class_set(work, i, WO_CLASS_RULE_COMMUNICATION);

@@ -63,10 +63,12 @@ static enum wo_op_kind op_index_find(const struct op_index *index, uint32_t hash
 /* Words in C++ frames, and their meaning. */
 static const struct {
   const char *word;
-  uint16_t flag;
+  uint32_t flag;
 } native_words[] = {
     {"torch::autograd::Engine::", WO_STACK_BACKWARD},
     {"orkspace", WO_STACK_WORKSPACE},
+    {"run_conv_plan", WO_STACK_PLAN},
+    {"run_fused_conv_plan", WO_STACK_PLAN},
     {"CUDABlasHandle", WO_STACK_WORKSPACE},
     {"CudnnHandle", WO_STACK_WORKSPACE},
     {"at::cuda::blas::", WO_STACK_WORKSPACE},
@@ -90,7 +92,7 @@ static const struct {
   const char *word;
   bool is_file;
   unsigned reach;
-  uint16_t flag;
+  uint32_t flag;
 } python_words[] = {
     {"attention", false, 4, WO_STACK_ATTENTION},
     {"attn", false, 4, WO_STACK_ATTENTION},
@@ -132,8 +134,8 @@ struct frame_facts {
   bool is_closure;              /* the program's own code, called by an optimizer's step */
   bool is_checkpoint;           /* of torch.utils.checkpoint or similar */
   bool is_recompute;            /* a checkpoint's second forward, in backward */
-  uint16_t flags;               /* anywhere in the stack */
-  uint16_t near_flags[REACHES]; /* only within the reach of the operator */
+  uint32_t flags;               /* anywhere in the stack */
+  uint32_t near_flags[REACHES]; /* only within the reach of the operator */
   bool has_bias;                /* the operator is a product that adds a vector (addmm) */
   uint8_t kind;                 /* of the operator that it names; or NONE */
   uint32_t op;
@@ -278,22 +280,22 @@ static struct wo_stack_facts read_stack(const struct wo_recording *recording, st
   bool is_closure = false;
   for (uint32_t i = 0; i < stack.count; i++) {
     const struct frame_facts *frame = &frames[recording->stack_frames.items[stack.first + i]];
-    uint16_t flags = frame->flags;
+    uint32_t flags = frame->flags;
     /* Only memory that no operator made is a kernel's own temporary: index_put calls other operators to make its keys. */
-    if (facts.kind != WO_OP_NONE) flags = (uint16_t)(flags & ~WO_STACK_SCRATCH);
+    if (facts.kind != WO_OP_NONE) flags &= ~(uint32_t)WO_STACK_SCRATCH;
     facts.flags |= flags;
     if (frame->is_python)
       add_python(frame, &facts, &own, &is_closure);
     else
       add_native(frame, &facts);
   }
-  if ((facts.flags & WO_STACK_LOSS) != 0) facts.flags = (uint16_t)(facts.flags & ~WO_STACK_ATTENTION);
+  if ((facts.flags & WO_STACK_LOSS) != 0) facts.flags &= ~(uint32_t)WO_STACK_ATTENTION;
   return facts;
 }
 
 /* The autograd engine's threads have no Python stack: in a recording of Python stacks, an empty stack is theirs. */
 static void mark_engine_stacks(struct wo_stack_facts_set *set) {
-  uint16_t all = 0;
+  uint32_t all = 0;
   for (size_t i = 0; i < set->count; i++) all |= set->items[i].flags;
   set->all_flags = all;
   if ((all & WO_STACK_HAS_PYTHON) == 0 || (all & WO_STACK_HAS_NATIVE) != 0) return;

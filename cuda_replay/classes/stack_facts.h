@@ -51,11 +51,12 @@ enum wo_stack_flag {
   WO_STACK_SOFTMAX = 1 << 12,
   WO_STACK_SCRATCH = 1 << 13,    /* a kernel's own temporary (reduction, sort) */
   WO_STACK_DEQUANTIZE = 1 << 14, /* weights unpacked */
-  WO_STACK_BIAS = 1 << 15        /* a product that adds a vector (addmm) */
+  WO_STACK_BIAS = 1 << 15,       /* a product that adds a vector (addmm) */
+  WO_STACK_PLAN = 1 << 16 /* the workspace of one of cuDNN's plans for a convolution: another plan needs another, or none */
 };
 
 struct wo_stack_facts {
-  uint16_t flags;   /* enum wo_stack_flag */
+  uint32_t flags;   /* enum wo_stack_flag */
   uint8_t kind;     /* enum wo_op_kind of the innermost operator that is not plumbing */
   uint32_t op;      /* that operator's name without suffixes, case and underscores, hashed; 0 = none */
   uint32_t node;    /* the backward node's ("ExpBackward0" gives the value of "exp"), hashed; 0 = none */
@@ -65,7 +66,7 @@ struct wo_stack_facts {
 struct wo_stack_facts_set {
   struct wo_stack_facts *items; /* one for each stack of the recording */
   size_t count, capacity;
-  uint16_t all_flags; /* of all stacks together: everything that the recording shows */
+  uint32_t all_flags; /* of all stacks together: everything that the recording shows */
 };
 
 /* The facts of all stacks. WO_E_NOMEM. */

@@ -17,10 +17,10 @@
 /* ---- Classes ---- */
 
 /* Classifies by the stack alone. Other rules need the phase of a program and the life of a block, which a state does not have. */
-static enum wo_alloc_class class_by_stack(struct wo_stack_facts facts, uint16_t all_flags) {
+static enum wo_alloc_class class_by_stack(struct wo_stack_facts facts, uint32_t all_flags) {
   const bool is_training = (all_flags & (WO_STACK_BACKWARD | WO_STACK_OPTIMIZER | WO_STACK_LOSS)) != 0;
   const unsigned flags = facts.flags;
-  if ((flags & WO_STACK_WORKSPACE) != 0) return WO_CLASS_WORKSPACE;
+  if ((flags & (WO_STACK_WORKSPACE | WO_STACK_PLAN)) != 0) return WO_CLASS_WORKSPACE;
   if ((flags & WO_STACK_COMMUNICATION) != 0) return WO_CLASS_COMMUNICATION;
   if ((flags & WO_STACK_OPTIMIZER) != 0) return WO_CLASS_OPTIMIZER;
   if ((flags & WO_STACK_RECOMPUTE) != 0) return WO_CLASS_ACTIVATION;

@@ -216,6 +216,30 @@ static void identity_changes_nothing(void **state) {
   }
 }
 
+/* With another size the plan of a convolution may need no workspace; with the same it has that of the recording. */
+static void another_plan_may_need_no_workspace(void **state) {
+  (void)state;
+  const struct wo_made_shape *const shape = &shapes[1];
+  const struct wo_scale_spec larger = spec_of(shape, 2 * shape->batch, shape->length),
+                             same = spec_of(shape, shape->batch, shape->length);
+  struct inferred inferred;
+  infer(&inferred, shape, &larger);
+  const size_t plan = inferred.step.pattern.instances.count / 2;
+  const uint64_t size_bytes = size_at(&inferred.step.pattern, plan);
+  inferred.exponents.list.items[plan] = (struct wo_exponent){
+      .reason = WO_SCALE_REASON_PLAN, .power[WO_AXIS_MICRO_BATCH] = {[WO_BOUND_LIKELY] = 1, [WO_BOUND_HIGH] = 1}};
+  for (enum wo_bound bound = 0; bound < WO_BOUND_COUNT_; bound++) {
+    struct wo_alloc_pattern scaled;
+    assert_int_equal(wo_scale_apply(&inferred.step.pattern, &inferred.exponents, &larger, bound, &scaled, NULL), WO_OK);
+    assert_int_equal(size_at(&scaled, plan), bound == WO_BOUND_LOW ? 1 : 2 * size_bytes);
+    wo_alloc_pattern_done(&scaled);
+    assert_int_equal(wo_scale_apply(&inferred.step.pattern, &inferred.exponents, &same, bound, &scaled, NULL), WO_OK);
+    assert_int_equal(size_at(&scaled, plan), size_bytes);
+    wo_alloc_pattern_done(&scaled);
+  }
+  inferred_done(&inferred);
+}
+
 /* Bytes of everything made while recording, at one end of the interval. */
 static double made_bytes(const struct wo_alloc_pattern *pattern) {
   double bytes = 0;
@@ -366,6 +390,7 @@ int main(void) {
       cmocka_unit_test(manual_softmax_scales_exactly),
       cmocka_unit_test(cut_recordings_scale),
       cmocka_unit_test(identity_changes_nothing),
+      cmocka_unit_test(another_plan_may_need_no_workspace),
       cmocka_unit_test(interval_holds_truth),
       cmocka_unit_test(bounds_are_ordered),
       cmocka_unit_test(wrong_length_is_told),

@@ -67,6 +67,8 @@ static const struct {
     {BASE "at::_ops::exp::call(|focal_loss@m.py:1|forward@t.py:5" TRAIN, WO_OP_POINTWISE, WO_STACK_LOSS, 0},
     {BASE "c10d::ProcessGroupNCCL::x|all_gather@dist.py:1" TRAIN, WO_OP_NONE, WO_STACK_COMMUNICATION, 0},
     {BASE "at::cuda::getCUDABlasLtWorkspace(|at::_ops::mm::call(" TRAIN, WO_OP_MATMUL, WO_STACK_WORKSPACE, 0},
+    {BASE "at::native::run_conv_plan(cudnnContext*, at::Tensor const&)|at::_ops::cudnn_convolution::call(" TRAIN,
+     WO_OP_CONVOLUTION, WO_STACK_PLAN, WO_STACK_WORKSPACE},
     {BASE "at::_ops::empty::call(|dequantize_4bit@bnb/functional.py:3|forward@m.py:5" TRAIN, WO_OP_NONE, WO_STACK_DEQUANTIZE, 0},
     {BASE "at::_ops::_to_copy::call(|<lambda>@torch/x.py:2|_apply@torch/nn/modules/module.py:9|cuda@torch/nn/modules/module.py:8",
      WO_OP_CAST, WO_STACK_SETUP, 0},
