@@ -237,7 +237,7 @@ static bool set_unmatched(struct pairing *pairing, const struct wo_exponents *in
 
 /* A pair is rejected if less than this percentage of the longer recording has a partner / if more than these have an odd
  * quotient. */
-enum { MATCHED_MIN_PCT = 80, ODD_FEW = 16, ODD_MAX_PCT = 1 };
+enum { MATCHED_MIN_PCT = 80, ODD_FEW = 16, ODD_MAX_PCT = 1, CHANGED_MAX_PCT = 1 };
 
 /* Whether the alignment found enough pairs to be trusted. */
 static enum wo_status check(const struct pairing *pairing, struct wo_err *err) {
@@ -252,6 +252,27 @@ static enum wo_status check(const struct pairing *pairing, struct wo_err *err) {
         pair->matched, longer);
   }
   return WO_OK;
+}
+
+/* Whether both are of one model: what does not depend on the batch (parameters, gradients, states) has the same size in both.
+ * Those of a library may differ. */
+static enum wo_status check_model(const struct pairing *pairing, const struct wo_exponents *inferred, struct wo_err *err) {
+  size_t constant = 0, changed = 0;
+  for (size_t i = 0; inferred && i < pairing->pair.count; i++) {
+    const enum wo_scale_reason reason = (enum wo_scale_reason)inferred->list.items[pairing->first->start_count + i].reason;
+    const bool is_constant = reason == WO_SCALE_REASON_CLASS || reason == WO_SCALE_REASON_START ||
+                             reason == WO_SCALE_REASON_GRADIENT_SOURCE || reason == WO_SCALE_REASON_WEIGHT_COPY;
+    uint64_t first, second;
+    if (!is_constant || !sizes_of(pairing, i, &first, &second)) continue;
+    constant++;
+    changed += first != second;
+  }
+  if (changed <= ODD_FEW || changed * 100 <= constant * CHANGED_MAX_PCT) return WO_OK;
+  return wo_err_set(
+      err, WO_E_RANGE,
+      "the two recordings do not fit: %zu of %zu parameters, gradients and optimizer states have other sizes in the "
+      "second one, so it is of another model",
+      changed, constant);
 }
 
 static enum wo_status check_powers(const struct wo_scale_from_two *pair, struct wo_err *err) {
@@ -301,6 +322,7 @@ static enum wo_status infer(struct pairing *pairing, const struct wo_exponents *
   if (!begin(pairing, inferred)) return WO_E_NOMEM;
   enum wo_status status = match(pairing);
   if (status == WO_OK) status = check(pairing, err);
+  if (status == WO_OK) status = check_model(pairing, inferred, err);
   if (status != WO_OK) return status;
   bool is_gathered = gather_quotients(pairing, &quotients);
   bool has_ratio = is_gathered && find_ratio(&quotients, &pairing->pair);

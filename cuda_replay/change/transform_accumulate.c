@@ -16,17 +16,33 @@ static enum wo_phase phase_of(const struct accumulate *work, uint32_t instance) 
   return (enum wo_phase)work->request->classes->marks.items[instance].phase;
 }
 
-/* The end of a range of requests from `first` on, either all with or all without births in the optimizer's step. */
+/* The phase of the next birth from request r on; that of the optimizer's step if there is none. */
+static enum wo_phase next_phase(const struct accumulate *work, size_t r) {
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  for (; r < from->requests.count; r++) {
+    if (from->requests.items[r].kind == WO_REQUEST_ALLOC) return phase_of(work, from->requests.items[r].subject);
+  }
+  return WO_PHASE_OPTIMIZER;
+}
+
+/* The end of a range of requests from `first` on, either all with or all without births in the optimizer's step. A step that
+ * makes nothing (momentum, in place) shows only by the gradients that are freed between backward and what follows. */
 static size_t end_of_run(const struct accumulate *work, size_t first, bool is_step) {
   const struct wo_alloc_pattern *from = work->request->pattern;
-  size_t end = first;
+  bool is_behind_backward = false;
   assert(first <= from->requests.count);
   for (size_t r = first; r < from->requests.count; r++) {
     const struct wo_request *request = &from->requests.items[r];
-    if (request->kind == WO_REQUEST_ALLOC && (phase_of(work, request->subject) == WO_PHASE_OPTIMIZER) != is_step) return r;
-    end = r + 1;
+    if (request->kind == WO_REQUEST_ALLOC) {
+      const enum wo_phase phase = phase_of(work, request->subject);
+      if ((phase == WO_PHASE_OPTIMIZER) != is_step) return r;
+      is_behind_backward = phase == WO_PHASE_BACKWARD && next_phase(work, r + 1) != WO_PHASE_BACKWARD;
+      continue;
+    }
+    const bool is_free = request->kind == WO_REQUEST_FREE || request->kind == WO_REQUEST_DEFER;
+    if (!is_step && is_behind_backward && is_free && wo__is_gradient(work->request, request->subject)) return r;
   }
-  return end;
+  return from->requests.count;
 }
 
 /* Whether a range of requests makes gradients: an evaluation between two steps is not repeated. */

@@ -131,6 +131,31 @@ static void misfits_are_rejected(void **state) {
   wo_made_step_done(&both);
 }
 
+/* A model of twice the width has the same stacks in the same order, and parameters of other sizes. */
+static void other_models_are_rejected(void **state) {
+  (void)state;
+  struct wo_made_shape wide = shape;
+  wide.hidden *= 2;
+  struct wo_made_step first = wo_made_step_make(&shape), second = wo_made_step_make(&wide);
+  struct wo_scale_spec spec = {0};
+  spec.axes[WO_AXIS_MICRO_BATCH] = (struct wo_scale_axis){(uint32_t)shape.batch, 2 * (uint32_t)shape.batch};
+  spec.axes[WO_AXIS_SEQ_LEN] = (struct wo_scale_axis){(uint32_t)shape.length, (uint32_t)shape.length};
+  struct wo_classes classes;
+  struct wo_exponents inferred, exponents;
+  struct wo_scale_from_two pair;
+  struct wo_err err = {0};
+  assert_int_equal(wo_classify(&first.pattern, NULL, &classes), WO_OK);
+  assert_int_equal(wo_scale_infer(&first.pattern, &classes, &spec, &inferred, &err), WO_OK);
+  assert_int_equal(
+      wo_scale_from_two_infer(&first.pattern, &second.pattern, WO_AXIS_MICRO_BATCH, &inferred, &exponents, &pair, &err),
+      WO_E_RANGE);
+  if (strstr(err.message, "of another model") == NULL) fail_msg("%s", err.message);
+  wo_exponents_done(&inferred);
+  wo_classes_done(&classes);
+  wo_made_step_done(&first);
+  wo_made_step_done(&second);
+}
+
 /* A few odd sizes (scratch of a kernel) stay between the powers that they lie between. */
 static void odd_sizes_are_intervals(void **state) {
   (void)state;
@@ -173,8 +198,11 @@ static void memory_out_is_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reads_ratios),         cmocka_unit_test(missing_operators_are_bridged),
-      cmocka_unit_test(misfits_are_rejected), cmocka_unit_test(odd_sizes_are_intervals),
+      cmocka_unit_test(reads_ratios),
+      cmocka_unit_test(missing_operators_are_bridged),
+      cmocka_unit_test(misfits_are_rejected),
+      cmocka_unit_test(other_models_are_rejected),
+      cmocka_unit_test(odd_sizes_are_intervals),
       cmocka_unit_test(memory_out_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,6 +287,46 @@ static void accumulation_repeats(void **state) {
   fixture_done(&fixture);
 }
 
+/* Two steps of one activation and one gradient each; the optimizer makes nothing, and frees the gradient. */
+static struct wo_alloc_pattern pattern_of_still_steps(struct wo_recording *recording, struct wo_classes *ret_classes) {
+  struct wo_alloc_pattern pattern = {.recording = recording};
+  for (int step = 0; step < 2; step++) {
+    uint32_t activation, gradient;
+    const struct wo_instance first = {.size_bytes = 65536, .stack = wo_made_stack(recording, layers[1].frames)};
+    const struct wo_instance second = {.size_bytes = 4000, .stack = wo_made_stack(recording, layers[8].frames)};
+    assert_true(wo_alloc_pattern_add_alloc(&pattern, first, WO_NO_ENTRY, &activation));
+    assert_true(wo_alloc_pattern_add_alloc(&pattern, second, WO_NO_ENTRY, &gradient));
+    assert_true(wo_alloc_pattern_add_free(&pattern, activation) && wo_alloc_pattern_add_free(&pattern, gradient));
+  }
+  assert_int_equal(wo_classify(&pattern, NULL, ret_classes), WO_OK);
+  for (size_t i = 0; i < pattern.instances.count; i++) {
+    const bool is_gradient = pattern.instances.items[i].size_bytes == 4000;
+    ret_classes->marks.items[i].phase = is_gradient ? WO_PHASE_BACKWARD : WO_PHASE_FORWARD;
+    pattern.instances.items[i].class_ = is_gradient ? WO_CLASS_GRADIENT : WO_CLASS_ACTIVATION;
+  }
+  return pattern;
+}
+
+/* Each step is repeated by itself, and its gradient is alive in its second forward. */
+static void steps_that_make_nothing_are_steps(void **state) {
+  (void)state;
+  struct wo_recording *recording = wo_recording_new();
+  struct wo_classes classes;
+  struct wo_alloc_pattern pattern = pattern_of_still_steps(recording, &classes), changed;
+  const struct wo_transform *transform;
+  uint32_t amount;
+  assert_int_equal(wo_transform_parse(wo_view_of("accumulate=2"), &transform, &amount, NULL), WO_OK);
+  struct wo_transform_request request = {.pattern = &pattern, .classes = &classes, .amount = amount, .bound = WO_BOUND_LIKELY};
+  assert_int_equal(wo_transform_apply(transform, &request, &changed, NULL), WO_OK);
+  assert_true(wo_alloc_pattern_is_valid(&changed));
+  const uint64_t alive[] = {0, 4000, 0, 4000};
+  for (unsigned i = 0; i < 4; i++) assert_int_equal(alive_at(&changed, 65536, i, 4000), alive[i]);
+  wo_alloc_pattern_done(&changed);
+  wo_alloc_pattern_done(&pattern);
+  wo_classes_done(&classes);
+  wo_recording_free(recording);
+}
+
 /* Nothing to change is told, by name of what is missing. */
 static void nothing_to_change_is_told(void **state) {
   (void)state;
@@ -334,6 +374,7 @@ int main(void) {
       cmocka_unit_test(checkpointing_frees_layers),
       cmocka_unit_test(checkpointing_keeps_outputs),
       cmocka_unit_test(accumulation_repeats),
+      cmocka_unit_test(steps_that_make_nothing_are_steps),
       cmocka_unit_test(cache_is_emptied_around_the_step),
       cmocka_unit_test(nothing_to_change_is_told),
       cmocka_unit_test(memory_out_is_told),
