@@ -1,4 +1,4 @@
-/* Private pools that nothing names: recordings before 2.9 name the pools of the segments that are left at the end. That of a
+/* Private pools that nothing names: recordings up to 2.11 name the pools of the segments that are left at the end. That of a
  * graph or a MemPool which was released shows only in what the default pool did not do. Each guess costs a run, and stays only if
  * the run gets farther. */
 #include <assert.h>
@@ -121,7 +121,9 @@ static enum wo_status try_emptied(struct wo__checker *checker, uint16_t torch, s
   const struct wo_trace *const trace = checker->trace;
   const struct kept kept = {readings->hidden.count, readings->emptied.count};
   const uint32_t number = checker->next_pool++;
+  /* The run, or what follows one that the model goes on with. */
   size_t first = trial->cursor;
+  if (first > 0 && trace->entries.items[first].action != WO_ACTION_SEGMENT_FREE) first--;
   *ret_is_better = false;
   while (first > 0 && is_of_run(trace, first - 1, first)) first--;
   for (size_t i = first; i == first || is_of_run(trace, i, first); i++) {

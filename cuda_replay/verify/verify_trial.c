@@ -140,7 +140,7 @@ static enum wo_status find_why_not_proven(struct wo_verify_subject *subject, str
   else if (status == WO_OK && check.verdict == WO_CHECK_EQUAL && check.hidden_pools > 0)
     snprintf(
         subject->why_not_proven, sizeof subject->why_not_proven,
-        "parts of it lie in private pools (graphs, MemPools) that the recording does not name: torch 2.9 and later name them");
+        "parts of it lie in private pools (graphs, MemPools) that the recording does not name: torch after 2.11 names them");
   else if (status != WO_OK || check.verdict == WO_CHECK_DIVERGED)
     snprintf(subject->why_not_proven, sizeof subject->why_not_proven, "the model does not reproduce the recording");
   return WO_OK;
