@@ -236,7 +236,7 @@ static bool set_unmatched(struct pairing *pairing, const struct wo_exponents *in
 /* ---- Whole ---- */
 
 /* A pair is rejected if less than this percentage of the longer recording has a partner / if more than these have an odd
- * quotient. */
+ * quotient, or a size of the model's own that changed. */
 enum { MATCHED_MIN_PCT = 80, ODD_FEW = 16, ODD_MAX_PCT = 1, CHANGED_MAX_PCT = 1 };
 
 /* Whether the alignment found enough pairs to be trusted. */

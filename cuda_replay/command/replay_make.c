@@ -115,7 +115,8 @@ static enum wo_status prepare(struct maker *maker) {
   if (status != WO_OK) return refuse(maker, status);
   if (wo_classify(&report->recorded_pattern, maker->trace, &report->classes) != WO_OK) return wo_err_nomem(maker->err);
   if (report->recorded_pattern.probe_count > 0 &&
-      (!wo_alloc_pattern_without_probes(&report->recorded_pattern, &report->needed_pattern) ||
+      (!wo_alloc_pattern_copy(&report->recorded_pattern, &report->needed_pattern) ||
+       !wo_alloc_pattern_drop_probes(&report->needed_pattern) ||
        wo_classify(&report->needed_pattern, maker->trace, &report->needed_classes) != WO_OK))
     return wo_err_nomem(maker->err);
   report->start_from = report->start.segments.count > 0 ? WO_START_REBUILT : WO_START_EMPTY;

@@ -99,13 +99,11 @@ static enum wo_status run_bound(const struct wo_replay_args *args, struct wo_rep
 static enum wo_status open_pair(const struct wo_replay_args *args, struct wo_recording **ret_recording,
                                 struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
   struct wo_recording *recording = NULL;
-  struct wo_alloc_pattern whole = {0};
   struct wo_err reason = {0};
   enum wo_status status = wo_trace_open(args->pair.ptr, &recording, &reason);
   if (status == WO_OK && recording->traces.count == 0) status = wo_err_set(&reason, WO_E_USAGE, "has no entries of any device");
-  if (status == WO_OK) status = wo_alloc_pattern_make(recording, &recording->traces.items[0], &whole, &reason);
-  if (status == WO_OK && !wo_alloc_pattern_without_probes(&whole, ret_pattern)) status = WO_E_NOMEM;
-  wo_alloc_pattern_done(&whole);
+  if (status == WO_OK) status = wo_alloc_pattern_make(recording, &recording->traces.items[0], ret_pattern, &reason);
+  if (status == WO_OK && !wo_alloc_pattern_drop_probes(ret_pattern)) status = WO_E_NOMEM;
   if (status == WO_OK) {
     *ret_recording = recording;
     return WO_OK;

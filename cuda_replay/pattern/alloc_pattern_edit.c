@@ -56,15 +56,10 @@ static void drop_probes(struct wo_alloc_pattern *pattern, uint32_t *to) {
   pattern->probe_count = 0;
 }
 
-bool wo_alloc_pattern_without_probes(const struct wo_alloc_pattern *pattern, struct wo_alloc_pattern *ret_pattern) {
-  if (!wo_alloc_pattern_copy(pattern, ret_pattern)) return false;
+bool wo_alloc_pattern_drop_probes(struct wo_alloc_pattern *pattern) {
   if (pattern->probe_count == 0) return true;
   uint32_t *const to = malloc((pattern->instances.count + 1) * sizeof *to);
-  if (to) {
-    drop_probes(ret_pattern, to);
-  } else {
-    wo_alloc_pattern_done(ret_pattern);
-  }
+  if (to) drop_probes(pattern, to);
   free(to);
   return to != NULL;
 }

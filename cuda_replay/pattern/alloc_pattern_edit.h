@@ -11,8 +11,9 @@
 /* A copy; false when memory is out. Released with wo_alloc_pattern_done. */
 bool wo_alloc_pattern_copy(const struct wo_alloc_pattern *pattern, struct wo_alloc_pattern *ret_pattern);
 
-/* The same without its probes and their instances. False when memory is out. Released with wo_alloc_pattern_done. */
-bool wo_alloc_pattern_without_probes(const struct wo_alloc_pattern *pattern, struct wo_alloc_pattern *ret_pattern);
+/* Takes the probes and their instances out of a pattern as wo_alloc_pattern_make gives it. False when memory is out: then it is
+ * unchanged. */
+bool wo_alloc_pattern_drop_probes(struct wo_alloc_pattern *pattern);
 
 /* Appends an instance that is alive at the start; only before the first request is added. False when memory is out. The index is
  * instances.count - 1 afterwards. */

@@ -90,14 +90,17 @@ void wo__release_cause_done(struct wo__release_cause *release) {
 
 /* ---- The decision ---- */
 
-bool wo__release_cause_is_named(const struct wo_recording *recording, uint32_t index) {
+bool wo__stack_names(const struct wo_recording *recording, uint32_t index, const char *word) {
   if (index == WO_NO_STACK) return false;
   const struct wo_stack stack = recording->stacks.items[index];
   for (uint32_t i = 0; i < stack.count; i++) {
-    const struct wo_frame *const frame = &recording->frames.items[recording->stack_frames.items[stack.first + i]];
-    if (wo_view_has(frame->function, "empty_cache") || wo_view_has(frame->function, "emptyCache")) return true;
+    if (wo_view_has(recording->frames.items[recording->stack_frames.items[stack.first + i]].function, word)) return true;
   }
   return false;
+}
+
+bool wo__release_cause_is_named(const struct wo_recording *recording, uint32_t stack) {
+  return wo__stack_names(recording, stack, "empty_cache") || wo__stack_names(recording, stack, "emptyCache");
 }
 
 /* Whether the call that holds entry `first` had mapped or allocated memory before. */

@@ -35,6 +35,9 @@ enum wo_status wo__release_cause_step(struct wo__release_cause *release, const s
  * the recording proves it; otherwise the answer is the one that fits best. */
 bool wo__release_cause_is_retry(const struct wo__release_cause *release, size_t first, bool *ret_is_sure);
 
+/* Whether a function of a stack has a word in its name; WO_NO_STACK: no. */
+bool wo__stack_names(const struct wo_recording *recording, uint32_t stack, const char *word);
+
 /* Whether the stack of a release names a call that empties the cache. */
 bool wo__release_cause_is_named(const struct wo_recording *recording, uint32_t stack);
 

@@ -11,8 +11,8 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
-/* More captures than this are left to guesses. */
-enum { CAPTURES_MAX = 4096 };
+/* More captures, streams of captures or hidden segments than this are left to guesses: every entry is compared with each. */
+enum { CAPTURES_MAX = 4096, STREAMS_MAX = 16, HIDDEN_MAX = 1024 };
 
 /* A capture; `same` is an earlier one whose pool it shares, or itself. */
 struct capture {
@@ -35,22 +35,18 @@ struct search {
   WO_VEC(struct owned) owned;
   WO_VEC(struct capture) captures;
   WO_VEC(uint32_t) streams; /* of captures */
+  size_t hidden_count;      /* of the owned, those that are not left */
   bool is_fresh;            /* the next allocation on a stream of captures begins one */
+  bool is_too_much;         /* a limit was reached */
 };
 
-static bool begins_capture(const struct wo_recording *recording, uint32_t index) {
-  if (index == WO_NO_STACK) return false;
-  const struct wo_stack stack = recording->stacks.items[index];
-  for (uint32_t i = 0; i < stack.count; i++) {
-    const struct wo_frame *const frame = &recording->frames.items[recording->stack_frames.items[stack.first + i]];
-    if (wo_view_is(frame->function, "capture_begin")) return true;
-  }
-  return false;
-}
-
 static struct capture *root_of(struct search *search, uint32_t capture) {
-  while (search->captures.items[capture].same != capture) capture = search->captures.items[capture].same;
-  return &search->captures.items[capture];
+  struct capture *const captures = search->captures.items;
+  while (captures[capture].same != capture) {
+    captures[capture].same = captures[captures[capture].same].same; /* so that chains stay short */
+    capture = captures[capture].same;
+  }
+  return &captures[capture];
 }
 
 /* Whether captures are made on a stream. A program has one such stream, or few. */
@@ -62,6 +58,8 @@ static bool is_of_captures(const struct search *search, uint32_t stream) {
 }
 
 static enum wo_status begin_capture(struct search *search) {
+  search->is_too_much = search->is_too_much || search->captures.count == CAPTURES_MAX;
+  if (search->is_too_much) return WO_OK;
   if (!WO_VEC_RESERVE(&search->captures, 1, CAPTURES_MAX)) return WO_E_NOMEM;
   const uint32_t number = (uint32_t)search->captures.count++;
   search->captures.items[number] = (struct capture){.same = number, .named = WO_POOL_DEFAULT};
@@ -70,7 +68,9 @@ static enum wo_status begin_capture(struct search *search) {
 
 static enum wo_status note_stream(struct search *search, uint32_t stream) {
   if (is_of_captures(search, stream)) return WO_OK;
-  if (!WO_VEC_RESERVE(&search->streams, 1, CAPTURES_MAX)) return WO_E_NOMEM;
+  search->is_too_much = search->is_too_much || search->streams.count == STREAMS_MAX;
+  if (search->is_too_much) return WO_OK;
+  if (!WO_VEC_RESERVE(&search->streams, 1, STREAMS_MAX)) return WO_E_NOMEM;
   search->streams.items[search->streams.count++] = stream;
   return WO_OK;
 }
@@ -109,6 +109,8 @@ static uint32_t named_pool(const struct search *search, size_t index) {
 
 static enum wo_status own(struct search *search, size_t index, uint32_t capture) {
   const struct wo_trace_entry *const entry = &search->trace->entries.items[index];
+  search->hidden_count += named_pool(search, index) == WO_POOL_DEFAULT;
+  search->is_too_much = search->is_too_much || search->hidden_count > HIDDEN_MAX;
   if (!WO_VEC_RESERVE(&search->owned, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
   const uint32_t at = (uint32_t)search->owned.count++;
   search->owned.items[at] = (struct owned){index, entry->address + entry->size_bytes, capture};
@@ -126,7 +128,7 @@ static void join(struct search *search, uint64_t address, uint32_t capture) {
 
 static enum wo_status follow_request(struct search *search, size_t index) {
   const struct wo_trace_entry *const entry = &search->trace->entries.items[index];
-  if (begins_capture(search->recording, entry->stack)) {
+  if (wo__stack_names(search->recording, entry->stack, "capture_begin")) {
     search->is_fresh = true;
     return note_stream(search, entry->stream);
   }
@@ -172,7 +174,7 @@ static enum wo_status hide_all(struct search *search, struct wo__checker *checke
     if (named_pool(search, owned->entry) != WO_POOL_DEFAULT) continue;
     const struct capture *const root = root_of(search, owned->capture);
     const bool is_named = root->named != WO_POOL_DEFAULT;
-    if (!WO_VEC_RESERVE(&readings->hidden, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+    if (!WO_VEC_RESERVE(&readings->hidden, 1, HIDDEN_MAX)) return WO_E_NOMEM;
     readings->hidden.items[readings->hidden.count++] =
         (struct wo__hidden){owned->entry, is_named ? root->named : first + root->same, is_named};
   }
@@ -183,8 +185,8 @@ enum wo_status wo__check_hide_captures(struct wo__checker *checker) {
   assert(checker->readings.hidden.count == 0);
   struct search search = {.recording = checker->recording, .trace = checker->trace, .is_fresh = true};
   enum wo_status status = find_left(&search);
-  for (size_t i = 0; i < search.trace->entries.count && status == WO_OK; i++) status = follow(&search, i);
-  if (status == WO_OK) status = hide_all(&search, checker);
+  for (size_t i = 0; i < search.trace->entries.count && status == WO_OK && !search.is_too_much; i++) status = follow(&search, i);
+  if (status == WO_OK && !search.is_too_much) status = hide_all(&search, checker);
   wo_address_map_done(&search.live);
   wo_address_map_done(&search.left);
   WO_VEC_DONE(&search.owned);

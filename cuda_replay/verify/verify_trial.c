@@ -138,9 +138,8 @@ static enum wo_status find_why_not_proven(struct wo_verify_subject *subject, str
     snprintf(subject->why_not_proven, sizeof subject->why_not_proven,
              "the recording contradicts itself or lacks entries, so no model can follow it: `whyoom replay` tells where");
   else if (status == WO_OK && check.verdict == WO_CHECK_EQUAL && check.hidden_pools > 0)
-    snprintf(
-        subject->why_not_proven, sizeof subject->why_not_proven,
-        "parts of it lie in private pools (graphs, MemPools) that the recording does not name: torch after 2.11 names them");
+    snprintf(subject->why_not_proven, sizeof subject->why_not_proven,
+             "parts of it lie in private pools (graphs, MemPools) that the recording does not name: torch after 2.11 names them");
   else if (status != WO_OK || check.verdict == WO_CHECK_DIVERGED)
     snprintf(subject->why_not_proven, sizeof subject->why_not_proven, "the model does not reproduce the recording");
   return WO_OK;
@@ -175,11 +174,9 @@ enum wo_status wo_verify_subject_make(const struct wo_recording *recording, cons
   if (recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) subject.sizes = sizes;
   subject.ends_at_oom = is_ended_by_oom(trace);
   find_capacity(&subject, sizes, stated_bytes);
-  struct wo_alloc_pattern whole = {0};
-  enum wo_status status = wo_alloc_pattern_make(recording, trace, &whole, err);
-  if (status == WO_OK && !wo_alloc_pattern_without_probes(&whole, &subject.pattern)) status = wo_err_nomem(err);
-  wo_alloc_pattern_done(&whole);
-  if (status == WO_OK && (wo_classify(&subject.pattern, trace, &subject.classes) != WO_OK || complete(&subject) != WO_OK))
+  enum wo_status status = wo_alloc_pattern_make(recording, trace, &subject.pattern, err);
+  if (status == WO_OK && (!wo_alloc_pattern_drop_probes(&subject.pattern) ||
+                          wo_classify(&subject.pattern, trace, &subject.classes) != WO_OK || complete(&subject) != WO_OK))
     status = wo_err_nomem(err);
   subject.is_largest_step = status == WO_OK && is_largest_step(&subject, sizes);
   if (status == WO_OK) status = find_why_not_proven(&subject, err);

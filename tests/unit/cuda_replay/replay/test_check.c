@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "cuda_replay/replay/check.h"
+#include "cuda_replay/replay/check_internal.h"
 #include "cuda_replay/replay/start.h"
 #include "cuda_replay/recording/open/trace_open.h"
 #include "parsers/base/vec.h"
@@ -444,6 +445,33 @@ static void graphs_are_not_found_without_their_stacks(void **state) {
   wo_recording_free(recording);
 }
 
+/* How many segments of captures are hidden if the program runs so often, each time at other addresses. */
+static size_t hidden_of(size_t times) {
+  struct wo_recording *const recording = open_graphs();
+  struct wo_trace *const trace = &recording->traces.items[0];
+  const size_t once = trace->entries.count;
+  for (size_t i = once; i < times * once; i++) {
+    assert_true(WO_VEC_RESERVE(&trace->entries, 1, SIZE_MAX));
+    struct wo_trace_entry entry = trace->entries.items[i % once];
+    entry.address += (uint64_t)(i / once) << 48;
+    trace->entries.items[trace->entries.count++] = entry;
+  }
+  struct wo__checker checker = {.recording = recording, .trace = trace};
+  assert_int_equal(wo__check_hide_captures(&checker), WO_OK);
+  const size_t hidden = checker.readings.hidden.count;
+  WO_VEC_DONE(&checker.readings.hidden);
+  wo_recording_free(recording);
+  return hidden;
+}
+
+/* More than the limits are no lack of memory: nothing is hidden then, and the guesses go on. */
+static void too_many_captures_are_left_alone(void **state) {
+  (void)state;
+  assert_int_equal(hidden_of(1), 5);
+  assert_true(hidden_of(20) >= 100);
+  assert_int_equal(hidden_of(2000), 0);
+}
+
 static void fail_each_allocation(struct wo_recording *recording) {
   const struct wo_replay_check_options options = {0};
   struct wo_replay_check check;
@@ -489,6 +517,7 @@ int main(void) {
       cmocka_unit_test(devices_are_checked_apart),
       cmocka_unit_test(memory_can_run_out_anywhere),
       cmocka_unit_test(graphs_that_were_released_are_found),
+      cmocka_unit_test(too_many_captures_are_left_alone),
       cmocka_unit_test(graphs_are_not_found_without_their_stacks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -466,7 +466,7 @@ static void refusals_that_are_survived_are_probes(void **state) {
     const uint64_t size_bytes = pattern.instances.items[request->subject].size_bytes;
     assert_true(size_bytes == 400 * MIB || size_bytes == 300 * MIB || size_bytes == 200 * MIB);
   }
-  assert_true(wo_alloc_pattern_without_probes(&pattern, &needed));
+  assert_true(wo_alloc_pattern_copy(&pattern, &needed) && wo_alloc_pattern_drop_probes(&needed));
   assert_true(wo_alloc_pattern_is_valid(&needed));
   assert_int_equal(needed.probe_count, 0);
   assert_int_equal(needed.instances.count, pattern.instances.count - 3);
