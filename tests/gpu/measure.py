@@ -29,7 +29,8 @@ SETTINGS = ("expandable_segments:True", "max_split_size_mb:128", "roundup_power2
 NATIVE_STACKS_S = 90  # a first run with native stacks that takes longer is done again with those of Python, and so are the others
 # Programs of tests/training whose patches are run on the card, those that show most first.
 PATCHED = (("gpt", "conv", "unet", "llama"), ("vit", "gpt-accumulate", "encdec", "gpt-expandable"),
-           ("llama-checkpoint", "gpt-leak-outputs", "clip", "experts"), ("gpt-momentum", "varying", "vlm", "llama-lora"))
+           ("llama-checkpoint", "gpt-leak-outputs", "clip", "experts"), ("gpt-momentum", "varying", "vlm", "llama-lora"), ("gpt-written", "growing", "gpt-states", "gpt-generate"),
+           ("gpt-deep", "gpt-leak-graph", "gpt-accumulate-4", "encdec-checkpoint"), ("varying-steady", "gpt-evaluate", "vlm-momentum", "gpt-compile"))
 KEPT_BYTES = 80 << 20
 RANDOM_GROUPS = ("context-alloc", "expandable", "mempools", "graphs", "middle", "gc")
 
