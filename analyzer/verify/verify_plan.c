@@ -44,6 +44,12 @@ static bool is_of_full_length(const struct wo_report *report) {
   return false;
 }
 
+/* The count of steps, and how many there are; -1 where epochs or episodes are counted. */
+static double steps(const struct wo_report *report, const char *fact) {
+  const struct wo_view unit = words(report, "job.step_unit");
+  return wo_view_is(unit, "epoch") || wo_view_is(unit, "episode") ? -1 : wo_verify_number(report, fact);
+}
+
 static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_arena *arena) {
   struct wo_job_sizes sizes = {
       .capacity_bytes = wo_verify_number(report, "gpu.capacity"),
@@ -61,7 +67,8 @@ static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_
       .layers = wo_verify_number(report, "model.layers"),
       .hidden = wo_verify_number(report, "model.hidden_size"),
       .vocabulary = wo_verify_number(report, "model.vocab_size"),
-      .step = wo_verify_number(report, "job.step"),
+      .step = steps(report, "job.step"),
+      .step_total = steps(report, "job.step_total"),
       .alloc_conf = words(report, "config.alloc_conf"),
       .torch = read_torch(report, arena),
       .phase = words(report, "oom.phase"),

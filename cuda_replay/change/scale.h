@@ -33,8 +33,11 @@ enum wo_scale_axis_id { WO_AXIS_MICRO_BATCH, WO_AXIS_SEQ_LEN, WO_AXIS_COUNT_ };
 /* The name of an axis as it is spelled in a specification ("micro_batch"). Never NULL. */
 const char *wo_scale_axis_name(enum wo_scale_axis_id axis);
 
+/* Steps that differ in length: the length is that of allocations born at requests [length_first, length_end), and scales only
+ * these; both 0: of all. */
 struct wo_scale_spec {
   struct wo_scale_axis axes[WO_AXIS_COUNT_];
+  uint32_t length_first, length_end;
 };
 
 /* Reads "micro_batch=32:16,seq_len=512:1024" (blanks around items allowed; batch, seq, sequence_length, ... as other names). An
@@ -74,10 +77,23 @@ struct wo_exponents {
 enum wo_status wo_scale_infer(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
                               const struct wo_scale_spec *spec, struct wo_exponents *ret_exponents, struct wo_err *err);
 
-/* Whether a pass begins with a tensor of exactly micro_batch x seq_len tokens, so that the length moves what is allocated. That
- * sizes are multiples of a length shows nothing: dimensions of images and of models are multiples of the same powers of two. */
+/* Whether a pass begins with a tensor of exactly micro_batch x seq_len tokens, so that the length
+ * moves what is allocated. That sizes are multiples of a length shows nothing: dimensions of images and of models are multiples
+ * of the same powers of two. */
 bool wo_scale_has_length(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes, uint32_t micro_batch,
                          uint32_t seq_len);
+
+/* The length of a pass, and the requests from its beginning to that of the next one (UINT32_MAX: it is the last). */
+struct wo_pass_length {
+  uint32_t seq_len; /* 0: not known */
+  uint32_t first, end;
+};
+
+/* The greatest length, at most `most`, of the passes at or after request `first`: a tensor at the beginning of a pass has
+ * micro_batch x length tokens, and most of the pass is multiples of these. Identifiers of less than 8 bytes
+ * may show half the length. */
+struct wo_pass_length wo_scale_find_length(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
+                                           uint32_t first, uint32_t micro_batch, uint32_t most);
 
 /* Releases what it owns; NULL allowed. */
 void wo_exponents_done(struct wo_exponents *exponents);

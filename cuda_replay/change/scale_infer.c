@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "cuda_replay/change/scale_internal.h"
@@ -156,8 +157,15 @@ static void set_batch(struct wo__scaling *work, size_t i) {
 
 /* ---- Whether the recorded values can be true ---- */
 
-static void measure(const struct wo__scaling *work, struct wo_exponents *exponents) {
+/* Whether the length of the specification is that of an instance. */
+static bool is_of_window(const struct wo_alloc_pattern *pattern, const struct wo_scale_spec *spec, size_t i) {
+  const uint32_t birth = pattern->instances.items[i].birth;
+  return spec->length_end == 0 || (i >= pattern->start_count && birth >= spec->length_first && birth < spec->length_end);
+}
+
+static void measure(const struct wo__scaling *work, const struct wo_scale_spec *spec, struct wo_exponents *exponents) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    if (!is_of_window(work->pattern, spec, i)) continue;
     uint64_t size_bytes = work->pattern->instances.items[i].size_bytes;
     enum wo_scale_reason reason = work->exponents[i].reason;
     bool is_activation = reason >= WO_SCALE_REASON_MASK || reason == WO_SCALE_REASON_INDIVISIBLE;
@@ -205,8 +213,9 @@ static enum wo_status infer(struct wo__scaling *work) {
   return WO_OK;
 }
 
-enum wo_status wo_scale_infer(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
-                              const struct wo_scale_spec *spec, struct wo_exponents *ret_exponents, struct wo_err *err) {
+/* The inference with one length for all, or with none. */
+static enum wo_status infer_alike(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
+                                  const struct wo_scale_spec *spec, struct wo_exponents *ret_exponents, struct wo_err *err) {
   assert(classes->marks.count == pattern->instances.count);
   struct wo_exponents exponents = {0};
   size_t count = pattern->instances.count;
@@ -222,7 +231,7 @@ enum wo_status wo_scale_infer(const struct wo_alloc_pattern *pattern, const stru
                              .batch = spec->axes[WO_AXIS_MICRO_BATCH].from};
   enum wo_status status = infer(&work);
   if (status == WO_OK) {
-    measure(&work, &exponents);
+    measure(&work, spec, &exponents);
     status = check_axes(&exponents, spec, err);
   } else {
     wo_err_set(err, status, "no memory for exponents");
@@ -232,6 +241,38 @@ enum wo_status wo_scale_infer(const struct wo_alloc_pattern *pattern, const stru
   if (status != WO_OK) {
     wo_exponents_done(&exponents);
     return status;
+  }
+  *ret_exponents = exponents;
+  return WO_OK;
+}
+
+/* Outside of the window no length is known, and none is changed. */
+static void leave_lengths(const struct wo_alloc_pattern *pattern, const struct wo_scale_spec *spec,
+                          const struct wo_exponents *without, struct wo_exponents *exponents) {
+  for (size_t i = 0; i < pattern->instances.count; i++) {
+    if (is_of_window(pattern, spec, i)) continue;
+    struct wo_exponent one = without->list.items[i];
+    memset(one.power[WO_AXIS_SEQ_LEN], 0, sizeof one.power[WO_AXIS_SEQ_LEN]);
+    one.shift = 0;
+    exponents->list.items[i] = one;
+  }
+}
+
+enum wo_status wo_scale_infer(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
+                              const struct wo_scale_spec *spec, struct wo_exponents *ret_exponents, struct wo_err *err) {
+  assert(pattern && classes && spec && ret_exponents);
+  struct wo_exponents exponents, without;
+  enum wo_status status = infer_alike(pattern, classes, spec, &exponents, err);
+  if (status != WO_OK) return status;
+  if (spec->length_end > 0) {
+    const struct wo_scale_spec batch = {.axes[WO_AXIS_MICRO_BATCH] = spec->axes[WO_AXIS_MICRO_BATCH]};
+    status = infer_alike(pattern, classes, &batch, &without, err);
+    if (status != WO_OK) {
+      wo_exponents_done(&exponents);
+      return status;
+    }
+    leave_lengths(pattern, spec, &without, &exponents);
+    wo_exponents_done(&without);
   }
   *ret_exponents = exponents;
   return WO_OK;

@@ -32,3 +32,69 @@ bool wo_scale_has_length(const struct wo_alloc_pattern *pattern, const struct wo
   }
   return false;
 }
+
+/* ---- A length that nothing states ---- */
+
+/* The part of a pass's bytes that are to be multiples of its tokens. */
+#define EXPLAINED_SHARE 0.6
+
+/* A forward pass: instances [first, end), of which those count that depend on its data. */
+struct pass {
+  const struct wo_alloc_pattern *pattern;
+  const struct wo_classes *classes;
+  size_t first, end;
+};
+
+static bool counts(const struct pass *pass, size_t i) {
+  enum wo_scale_reason reason;
+  return !wo__scale_is_constant(pass->classes->marks.items[i].rule, &reason);
+}
+
+static bool is_explained(const struct pass *pass, uint64_t token_count) {
+  double all = 0, multiples = 0;
+  for (size_t i = pass->first; i < pass->end; i++) {
+    if (!counts(pass, i)) continue;
+    const uint64_t size = pass->pattern->instances.items[i].size_bytes;
+    all += (double)size;
+    if (size % token_count == 0) multiples += (double)size;
+  }
+  return multiples >= EXPLAINED_SHARE * all;
+}
+
+/* The first length that a tensor of tokens shows; PyTorch's own identifiers have 8 bytes. */
+static uint32_t length_of(const struct pass *pass, uint32_t micro_batch, uint32_t most) {
+  static const int shifts[] = {0, 1, -1};
+  unsigned seen = 0;
+  for (size_t i = pass->first; i < pass->end && seen < BEGINNING; i++) {
+    if (!counts(pass, i)) continue;
+    seen++;
+    for (uint64_t width = 8; width >= 1; width /= 2) {
+      const uint64_t size = pass->pattern->instances.items[i].size_bytes, tokens = size / width / micro_batch;
+      if (size % (width * micro_batch) != 0 || tokens < 3 || tokens > (uint64_t)most + 1) continue;
+      for (size_t k = 0; k < sizeof shifts / sizeof *shifts; k++) {
+        const uint64_t length = tokens - (uint64_t)(int64_t)shifts[k];
+        if (length <= most && is_explained(pass, micro_batch * length)) return (uint32_t)length;
+      }
+    }
+  }
+  return 0;
+}
+
+struct wo_pass_length wo_scale_find_length(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
+                                           uint32_t first, uint32_t micro_batch, uint32_t most) {
+  assert(pattern && classes && classes->marks.count == pattern->instances.count);
+  struct wo_pass_length greatest = {0};
+  if (micro_batch == 0 || most < 2) return greatest;
+  for (size_t i = pattern->start_count; i < pattern->instances.count;) {
+    struct pass pass = {pattern, classes, i, i};
+    while (pass.end < pattern->instances.count && classes->marks.items[pass.end].phase == WO_PHASE_FORWARD) pass.end++;
+    i = pass.end > i ? pass.end : i + 1;
+    if (pass.end == pass.first) continue;
+    const uint32_t begin = pattern->instances.items[pass.first].birth;
+    if (greatest.end == UINT32_MAX) greatest.end = begin;
+    if (begin < first) continue;
+    const uint32_t length = length_of(&pass, micro_batch, most);
+    if (length > greatest.seq_len) greatest = (struct wo_pass_length){length, begin, UINT32_MAX};
+  }
+  return greatest;
+}

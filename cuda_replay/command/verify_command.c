@@ -176,7 +176,7 @@ static enum wo_status add_subjects(struct run *run, struct wo_recording *recordi
                                                          &run->subjects[run->subject_count], err);
     if (status != WO_OK) return status;
     run->subjects[run->subject_count].is_lower_bound = run->lacks_activations;
-    run->subjects[run->subject_count++].recorded_at = run->recorded_at;
+    wo_verify_subject_rescale(&run->subjects[run->subject_count++], &run->recorded_at);
   }
   return WO_OK;
 }

@@ -307,6 +307,7 @@ static enum wo_status complete(struct wo__continuing *work, struct wo_iterations
                                struct wo_step_completion *completion) {
   find_step(work, iterations);
   find_pass(work);
+  completion->pass_first = work->pass_first;
   enum wo_status status = find_donor(work, iterations, completion);
   if (status != WO_OK || !completion->is_made) return status;
   status = wo__sizes_learn(work);
@@ -341,12 +342,15 @@ static enum wo_status make(struct wo__continuing *work, const struct wo_trace *t
   return status;
 }
 
-/* A recording without a refusal, as of a smaller run that went through, still shows whether the program grows. */
+/* A recording without a refusal, as of a smaller run that went through, still shows whether the program grows and whether its
+ * steps differ. */
 static enum wo_status find_growth(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
                                   const struct wo_trace *trace, struct wo_step_completion *completion) {
   struct wo_iterations iterations;
   enum wo_status status = wo_iterations_find(pattern, trace, &iterations);
   if (status != WO_OK) return status;
+  const struct wo__continuing work = {.pattern = pattern, .classes = classes};
+  completion->varies = do_steps_differ(&work, &iterations);
   status = wo_step_growth_find(pattern, classes, &iterations, NULL, &completion->growth);
   wo_iterations_done(&iterations);
   return status;

@@ -20,10 +20,11 @@
 
 struct wo_step_completion {
   bool is_made;
-  bool is_interval; /* low and high differ */
-  bool varies;      /* steps differ in size, so a larger one than any recorded may follow */
-  bool goes_on;     /* the recording continues after its last refused request: the program caught the failure */
-  uint32_t refused; /* this request; WO_NO_REQUEST: the pattern has none */
+  bool is_interval;    /* low and high differ */
+  bool varies;         /* steps differ in size, so a larger one than any recorded may follow */
+  bool goes_on;        /* the recording continues after its last refused request: the program caught the failure */
+  uint32_t pass_first; /* request at which the pass that failed begins; 0: none did */
+  uint32_t refused;    /* this request; WO_NO_REQUEST: the pattern has none */
   struct wo_alloc_pattern low,
       high; /* up to the refused request, that one served, the rest; if is_made, low only if is_interval */
   struct wo_classes low_classes, high_classes; /* of these patterns */

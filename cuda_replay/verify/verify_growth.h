@@ -4,8 +4,10 @@
 
 #include "cuda_replay/verify/verify_trial.h"
 
-/* Takes back a YES whose margin the growth uses up before the job ends, and says in which step; a job whose log shows growth that
- * the recording does not show, too. */
-void wo_verify_apply_growth(const struct wo_verify_subject *subject, struct wo_verify_result *result);
+/* Takes back a YES whose margin the growth uses up, and says until which step it lasts: NO if that is before the total of the
+ * log, at the least rate that the changed program (NULL: unchanged) can have; a job whose log shows growth that the recording
+ * does not show is UNSURE, too. */
+void wo_verify_apply_growth(const struct wo_verify_subject *subject, const struct wo_change *change,
+                            struct wo_verify_result *result);
 
 #endif

@@ -172,7 +172,7 @@ static void add_completion(const struct wo_verify_subject *subject, struct wo_te
                 completed->added_count, completed->whole_count);
     if (completed->ratio < 0.999 || completed->ratio > 1.001) wo_text_add(line, "; sizes x%.2f", completed->ratio);
     wo_text_add(line, "%s)", completed->is_interval ? ", some as an interval" : "");
-    if (subject->is_largest_step) wo_text_add(line, "; its request shows the job's full length, so no step is larger");
+    if (subject->is_largest_step) wo_text_add(line, "; it has the job's full length, so no step is larger");
   }
   if (subject->is_open)
     wo_text_add(line, "; the recording ends at the refused request, without the rest of the step: %s", completed->why);

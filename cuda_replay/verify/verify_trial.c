@@ -6,11 +6,13 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "cuda_replay/replay/check.h"
 #include "cuda_replay/whatif/steady.h"
 #include "cuda_replay/verify/verify_growth.h"
+#include "cuda_replay/verify/verify_lengths.h"
 #include "cuda_replay/verify/verify_measured.h"
 #include "cuda_replay/whatif/whatif.h"
 #include "parsers/base/units.h"
@@ -87,33 +89,17 @@ static void find_capacity(struct wo_verify_subject *subject, const struct wo_job
 
 /* ---- Subjects ---- */
 
-/* A message prints a size in hundredths, and an entry may hold the rounded one. */
-#define SAME_REQUEST_SHARE 0.01
-
-/* Whether the log shows that no step can be larger than the failed one: its refused request is that of the recording. */
-static bool is_largest_step(const struct wo_verify_subject *subject, const struct wo_job_sizes *sizes) {
-  const struct wo_step_completion *const completed = &subject->completed;
-  if (!completed->is_made || !completed->varies || !sizes->is_full_length || !(sizes->tried_bytes > 0)) return false;
-  const uint32_t refused = subject->pattern.requests.items[completed->refused].subject;
-  const double ratio = (double)subject->pattern.instances.items[refused].size_bytes / sizes->tried_bytes;
-  return ratio > 1 - SAME_REQUEST_SHARE && ratio < 1 + SAME_REQUEST_SHARE;
-}
-
-/* The need of the failed step shows nothing about a longer step after it. */
-static void note_other_lengths(struct wo_verify_subject *subject) {
-  if (subject->why_not_proven[0] == '\0' && subject->completed.varies && !subject->is_largest_step)
-    snprintf(subject->why_not_proven, sizeof subject->why_not_proven,
-             "it fits for the step that failed, but steps differ in size: record the largest step");
-}
-
 static uint32_t whole_or_zero(double value) {
   return value >= 1 && value <= 1e9 ? (uint32_t)value : 0;
 }
 
 static void note_job(struct wo_verify_subject *subject, const struct wo_job_sizes *sizes) {
   subject->failed_step = sizes->step > 0 ? sizes->step : (double)subject->completed.growth.whole_steps + 1;
+  subject->step_total = fmax(sizes->step_total, 0);
   subject->grows_in_log = sizes->grows;
   subject->micro_batch = whole_or_zero(sizes->micro_batch);
+  subject->seq_len = whole_or_zero(sizes->seq_len);
+  wo_verify_note_lengths(subject, sizes);
 }
 
 /* A model that does not reproduce the recording proves nothing about a changed one. */
@@ -178,10 +164,8 @@ enum wo_status wo_verify_subject_make(const struct wo_recording *recording, cons
   if (status == WO_OK && (!wo_alloc_pattern_drop_probes(&subject.pattern) ||
                           wo_classify(&subject.pattern, trace, &subject.classes) != WO_OK || complete(&subject) != WO_OK))
     status = wo_err_nomem(err);
-  subject.is_largest_step = status == WO_OK && is_largest_step(&subject, sizes);
   if (status == WO_OK) status = find_why_not_proven(&subject, err);
-  if (status == WO_OK) note_other_lengths(&subject);
-  note_job(&subject, sizes);
+  if (status == WO_OK) note_job(&subject, sizes);
   if (status != WO_OK) {
     wo_verify_subject_done(&subject);
     return status;
@@ -195,6 +179,12 @@ void wo_verify_subject_done(struct wo_verify_subject *subject) {
   wo_alloc_pattern_done(&subject->pattern);
   wo_classes_done(&subject->classes);
   wo_step_completion_done(&subject->completed);
+}
+
+void wo_verify_subject_rescale(struct wo_verify_subject *subject, const struct wo_scale_spec *recorded_at) {
+  assert(subject && recorded_at);
+  subject->recorded_at = *recorded_at;
+  if (wo_verify_is_of_another_run(subject)) wo_verify_note_lengths(subject, NULL);
 }
 
 /* ---- Runs ---- */
@@ -519,43 +509,41 @@ static const struct wo_change *rebase(const struct wo_verify_subject *subject, c
   return room;
 }
 
-/* A length of the log may be one that the program's data never has: that of an image model's empty texts, a limit far above them.
- */
-static void heed_length(const struct wo_verify_subject *subject, const struct wo_change *change,
-                        struct wo_verify_result *result) {
-  if (result->fit != WO_VERIFY_YES || !change || subject->recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) return;
-  const struct wo_scale_axis length = change->scale.axes[WO_AXIS_SEQ_LEN];
-  const struct wo_scale_axis batch = change->scale.axes[WO_AXIS_MICRO_BATCH];
-  const uint32_t micro_batch = batch.from > 0 ? batch.from : subject->micro_batch;
-  if (length.from == length.to || wo_scale_has_length(&subject->pattern, &subject->classes, micro_batch, length.from)) return;
-  result->fit = WO_VERIFY_UNSURE;
-  if (micro_batch == 0)
-    snprintf(result->why, sizeof result->why,
-             "the micro-batch is not known, so that nothing shows whether the length is what fills the memory");
-  else
-    snprintf(result->why, sizeof result->why,
-             "no tensor of the recording has micro-batch %" PRIu32 " x length %" PRIu32
-             " tokens, so that the length may not be what fills the memory",
-             micro_batch, length.from);
+static enum wo_status try_parts(const struct wo_verify_subject *subject, const struct wo_change *change, unsigned shuffles,
+                                struct wo_verify_result *ret_result, struct wo_err *err) {
+  struct part parts[2];
+  struct wo_verify_result result = WO_VERIFY_BEST;
+  const size_t count = list_parts(subject, parts);
+  for (size_t i = 0; i < count; i++) {
+    struct wo_verify_result one;
+    const enum wo_status status = try_part(subject, &parts[i], change, shuffles, &one, err);
+    if (status != WO_OK) return status;
+    wo_verify_result_join(&result, &one);
+  }
+  *ret_result = result;
+  return WO_OK;
 }
 
 enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_change *change, unsigned shuffles,
                              struct wo_verify_result *ret_result, struct wo_err *err) {
-  struct part parts[2];
-  struct wo_verify_result result = WO_VERIFY_BEST;
-  struct wo_change room, open;
+  struct wo_verify_result result;
+  struct wo_change room, open, longest;
   assert(subject && ret_result && err);
   const struct wo_change *const rebased = fit_to_end(subject, rebase(subject, change, &room), &open);
-  const size_t count = list_parts(subject, parts);
-  for (size_t i = 0; i < count; i++) {
-    struct wo_verify_result one;
-    const enum wo_status status = try_part(subject, &parts[i], rebased, shuffles, &one, err);
+  enum wo_status status = try_parts(subject, rebased, shuffles, &result, err);
+  if (status != WO_OK) return status;
+  const struct wo_change *decisive = rebased;
+  if (result.fit == WO_VERIFY_YES && wo_verify_has_longer_steps(subject)) {
+    struct wo_verify_result other = {.fit = WO_VERIFY_UNTRIED};
+    const bool is_known = wo_verify_lengthen(subject, rebased, &longest);
+    if (is_known) status = try_parts(subject, &longest, shuffles, &other, err);
     if (status != WO_OK) return status;
-    wo_verify_result_join(&result, &one);
+    if (is_known) decisive = &longest;
+    wo_verify_join_longer(subject, &other, &result);
   }
   if (!wo_verify_apply_measured(subject, change, &result)) wo_verify_widen_reconstructed(subject, change, &result);
-  wo_verify_apply_growth(subject, &result);
-  heed_length(subject, rebased, &result);
+  wo_verify_apply_growth(subject, rebased, &result);
+  wo_verify_heed_length(subject, decisive, &result);
   *ret_result = result;
   return WO_OK;
 }
@@ -565,11 +553,12 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
 enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_change *change,
                                        struct wo_verify_high_end *ret_end, struct wo_err *err) {
   struct part parts[2];
-  struct wo_change room, open;
+  struct wo_change room, open, longest;
   assert(subject && ret_end && err);
   list_parts(subject, parts);
-  struct trial trial = {
-      .subject = subject, .part = &parts[0], .change = fit_to_end(subject, rebase(subject, change, &room), &open)};
+  const struct wo_change *const rebased = fit_to_end(subject, rebase(subject, change, &room), &open);
+  const bool is_longer = wo_verify_has_longer_steps(subject) && wo_verify_lengthen(subject, rebased, &longest);
+  struct trial trial = {.subject = subject, .part = &parts[0], .change = is_longer ? &longest : rebased};
   enum wo_status status = prepare(&trial, err);
   if (status != WO_OK) return status;
   *ret_end = (struct wo_verify_high_end){.settings = trial.settings, .capacity_bytes = wo_verify_sure_bytes(subject)};

@@ -28,12 +28,16 @@ struct wo_verify_subject {
   uint64_t capacity_bytes;             /* capacity of the card for PyTorch; 0 = not known */
   uint64_t uncertainty_bytes;          /* by how much it can be smaller in another run */
   const char *capacity_from;           /* in words */
-  bool is_largest_step;                /* steps differ in size, and the failed one is as large as any can be */
+  bool is_largest_step;                /* steps differ in size, and the failed one is as large as any can be; of a recording
+                                          without a failure, one of them */
   bool ends_at_oom;                    /* the recording ends with its last failure: the rest of the step is not in it */
   struct wo_step_completion completed; /* owned: the failed step with the rest that it would have had, if that is known */
   bool is_lower_bound;                 /* a reconstructed pattern has only the model's states */
   uint32_t micro_batch;                /* of the job, as its log shows it; 0: not known */
+  uint32_t seq_len;                    /* likewise; its steps may be shorter */
+  struct wo_pass_length longest;       /* of the recorded passes, if longer steps may come */
   double failed_step;                  /* the step that failed, from 1: as the log counts, else as the recording does */
+  double step_total;                   /* of the log; often of one epoch; 0: not known */
   bool grows_in_log;                   /* the diagnosis is growth over steps */
   bool is_open;             /* it is not known: getting past the refused request does not show that the step succeeds */
   char why_not_proven[160]; /* why a replay of it is no proof; empty: it is one */
@@ -56,7 +60,7 @@ struct wo_verify_result {
   uint64_t reserved_hi_bytes;
   int64_t margin_bytes; /* capacity less the high end; if negative, at least this much is missing at the high end */
   bool gets_past;       /* UNSURE only because the recording ends at the refused request: it fits up to there */
-  char why[200];        /* for UNSURE and UNTRIED; may be empty */
+  char why[200];        /* for UNSURE and UNTRIED, and for NO if it is not the size of a step; may be empty */
   bool is_on_gpu;       /* a GPU decided (verify_gpu.h); else the model */
 };
 
@@ -76,6 +80,9 @@ enum wo_status wo_verify_subject_make(const struct wo_recording *recording, cons
                                       const struct wo_job_sizes *sizes, uint64_t stated_bytes, uint16_t torch,
                                       struct wo_verify_subject *ret_subject, struct wo_err *err);
 void wo_verify_subject_done(struct wo_verify_subject *subject);
+
+/* Makes it the recording of another run of the job: sizes recorded -> the job's own. Does nothing without any. */
+void wo_verify_subject_rescale(struct wo_verify_subject *subject, const struct wo_scale_spec *recorded_at);
 
 /* Tries a change (no change allowed). A change that cannot be applied to the recording is UNTRIED with its reason, and no
  * failure. shuffles: orders of addresses in addition to two; fewer are faster and less sure. WO_E_NOMEM. */

@@ -5,7 +5,7 @@ usage: card.py FILE    a JSON list of tasks; their answers are printed, one line
 
 A task has a name and the arguments of program.py (`words`), and either
   "record": BYTES, "out": DIR   runs on such a card, recorded as `whyoom record` does it: DIR/trace.pickle is written where memory runs out, and
-                                ends at the refused request; DIR/message.txt has what torch said
+                                ends at the refused request, else when the program ends; DIR/message.txt has what torch said
   "whole": true, "cards": [...] what it takes on a card without end, and whether all its steps run on each of these cards
 
 Each attempt is a process of its own, forked behind the import of torch, on a card that has so much memory and that nobody else uses: what torch
@@ -43,16 +43,16 @@ def set_card(torch, size):
     return True
 
 
+def dump(torch, out):
+    with open(os.path.join(out, "trace.pickle"), "wb") as file:
+        pickle.dump(torch.cuda.memory._snapshot(), file)
+
+
 def record(torch, out):
     """As record_sitecustomize.py does it: all entries, stacks of Python, a snapshot at the first refusal."""
     torch.cuda.init()
     torch.cuda.memory._record_memory_history(enabled="all", context="all", stacks="python", max_entries=ENTRIES)
-
-    def dump(*_):
-        with open(os.path.join(out, "trace.pickle"), "wb") as file:
-            pickle.dump(torch.cuda.memory._snapshot(), file)
-
-    torch._C._cuda_attach_out_of_memory_observer(dump)
+    torch._C._cuda_attach_out_of_memory_observer(lambda *_: dump(torch, out))
 
 
 def place_of(text):
@@ -79,6 +79,8 @@ def run(torch, args, size, out):
     answer = {"ran": True}
     try:
         program.run_steps(torch, args, parts, before_step)
+        if out:
+            dump(torch, out)
     except torch.cuda.OutOfMemoryError as error:
         if is_real and torch.cuda.mem_get_info()[0] < LEFT_BY_OTHERS:
             raise RuntimeError("others took the card's memory") from error

@@ -53,7 +53,7 @@ def check_pair(whyoom, pair, truth):
 
 def check_verify(trial, row):
     """What is said of a change to a job that failed, against the changed program on that card: the same as ever, and never the contrary."""
-    done = subprocess.run([trial, HERE / "cases" / f"{row['case']}.jsonl", str(row["card_bytes"]), "0", "8"], input=row["change"] + "\n",
+    done = subprocess.run([trial, HERE / "cases" / f"{row['case']}.jsonl", str(row["card_bytes"]), "0", "8", "0", "0", "0", "0"], input=row["change"] + "\n",
                           capture_output=True, text=True, check=False)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     said = lines[1]["fit"] if len(lines) == 2 else done.stderr.strip()

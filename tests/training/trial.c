@@ -1,7 +1,9 @@
 /* What `whyoom verify` says of changes to one recorded job, on its card and on cards of other sizes.
  *
- * usage: trial TRACE CAPACITY UNCERTAINTY MICRO_BATCH < changes    (bytes; the job's own micro-batch, 0: not known; a change is a
- * line as in a rule's replays_as, or empty: none)
+ * usage: trial TRACE CAPACITY UNCERTAINTY MICRO_BATCH STEP STEPS RECORDED_AT LENGTH < changes
+ *
+ * Bytes; the job's own micro-batch; the step that failed, from 1, of how many; the micro-batch of the run that was recorded, if
+ * it is another one (0: not known). A change is a line as in a rule's replays_as, or empty: none.
  *
  * Prints a line of JSON for each change: the verdict at the capacity, and what is needed at the low and the high end. For
  * tests/training/truth.py. */
@@ -59,13 +61,19 @@ int main(int argc, char **argv) {
   struct wo_err err = {0};
   struct wo_job_sizes sizes = {.capacity_bytes = 0};
   char line[LINE_BYTES];
-  if (argc != 5) die("usage: trial TRACE CAPACITY UNCERTAINTY MICRO_BATCH < changes");
+  if (argc != 9) die("usage: trial TRACE CAPACITY UNCERTAINTY MICRO_BATCH STEP STEPS RECORDED_AT LENGTH < changes");
   sizes.micro_batch = (double)read_number(argv[4]);
+  sizes.step = (double)read_number(argv[5]);
+  sizes.step_total = (double)read_number(argv[6]);
+  sizes.seq_len = (double)read_number(argv[8]);
   if (wo_trace_open(argv[1], &recording, &err) != WO_OK || recording->traces.count != 1) die(err.message);
   if (wo_verify_subject_make(recording, &recording->traces.items[0], wo_view_of(argv[1]), &sizes, read_number(argv[2]), 0,
                              &subject, &err) != WO_OK)
     die(err.message);
   subject.uncertainty_bytes = read_number(argv[3]);
+  const uint32_t recorded_at = (uint32_t)read_number(argv[7]), own = (uint32_t)sizes.micro_batch;
+  if (recorded_at > 0)
+    wo_verify_subject_rescale(&subject, &(struct wo_scale_spec){.axes[WO_AXIS_MICRO_BATCH] = {recorded_at, own}});
   printf("{\"completed\": %s, \"open\": %s, \"not_completed\": \"%s\", \"doubt\": \"%s\", \"added\": %zu, \"of\": %zu, "
          "\"ratio\": %g}\n",
          subject.completed.is_made ? "true" : "false", subject.is_open ? "true" : "false", subject.completed.why,

@@ -68,6 +68,30 @@ add("gpt-deep", f"{NEW} --model gpt --width 512 --layers 24", 8, 512)
 add("encdec-checkpoint", f"{NEW} --model encdec --checkpoint", 16, 512, others=("expandable",))
 add("vlm-momentum", f"{NEW} --model vlm --optimizer momentum", 8, 2048, others=("checkpoint",))
 
+# As large as jobs are, so that a fixed uncertainty weighs as it does there: what a model's width, micro-batch and length are multiplied by.
+LARGER = {"conv": (1, 32, 1), "unet": (1, 8, 1), "vit": (2, 2, 1), "clip": (2, 2, 1), "vlm": (2, 4, 1), "experts": (2, 2, 1), "encdec": (2, 2, 2)}
+LARGER_TEXT = (2, 1, 2)
+
+
+def enlarge():
+    """All programs on cards of 16 to 80 GiB instead of 1 to 14."""
+    for name, (settings, words, batch, length, accumulate, changes) in PROGRAMS.items():
+        words = list(words)
+        width, more, longer = LARGER.get(words[words.index("--model") + 1], LARGER_TEXT)
+        if "--width" in words:
+            words[words.index("--width") + 1] = str(int(words[words.index("--width") + 1]) * width)
+        else:
+            words += ["--width", str(1024 * width)]
+        for kind in ("--evaluate", "--generate"):
+            if kind == "--evaluate" and kind in words:
+                words[words.index(kind) + 1] = str(int(words[words.index(kind) + 1]) * more)
+        if "--init" not in words:
+            words += ["--init", "cuda"]
+        factors = {"batch": more, "length": longer}
+        changes = [(kind, value * factors.get(kind, 1)) if value > 1 or kind != "batch" else (kind, value) for kind, value in changes]
+        PROGRAMS[name] = (settings, words, batch * more, length * longer, accumulate, changes)
+
+
 # Of what is allocated at the peak: the card is a little too small, and much too small. (0: halfway between what a first step and all need.)
 SHARES = (0.99, 0, 0.9, 0.75, 0.6)
 
@@ -81,11 +105,13 @@ CASES = [("verify-steady", "--model gpt --width 256 --vocabulary 4096 --layers 3
 
 
 def words_of(name, change=None):
-    """The arguments of a program, changed as a patch does it: a smaller batch is accumulated more often."""
+    """The arguments of a program, changed as a patch does it: a smaller batch is accumulated more often, but not in a small run."""
     _, words, batch, length, accumulate, _ = PROGRAMS[name]
     kind, value = change or ("", 0)
     if kind == "batch":
         accumulate, batch = accumulate * batch // value, value
+    if kind == "small":
+        batch = value
     words = words + ["--micro-batch", str(batch), "--length", str(value if kind == "length" else length)]
     if accumulate > 1:
         words += ["--accumulate", str(accumulate)]
@@ -178,25 +204,44 @@ class Asker:
                 if "error" not in self.need[key[0], key[1]] and (key in ran or key not in unsure)}
 
     def rows(self, pairs):
-        """pairs: (name, card). A row for each change of each program that failed there."""
-        recorded = self.machine.do([(settings_of(name), {"words": words_of(name), "record": card, "out": str(self.machine.folder / f"{name}-{card // MIB}")})
-                                    for name, card in pairs])
+        """pairs: (name, card). A row for each change of each program that failed there, said from the recording of the failure; where that is one
+        of the first step, also from the small run that verify asks for then."""
+        recorded = self.machine.do([self.recording(name, card) for name, card in pairs])
         done = [(name, card, failure) for (name, card), failure in zip(pairs, recorded) if "error" not in failure and not failure["ran"]]
+        asked = [(name, card, failure, 0) for name, card, failure in done] + self.small_runs([one for one in done if one[2]["step"] == 0])
         with concurrent.futures.ThreadPoolExecutor(self.machine.jobs) as pool:
-            said = list(pool.map(lambda one: ask(self.trial, self.machine.folder / f"{one[0]}-{one[1] // MIB}" / "trace.pickle", one[1], one[0]), done))
+            said = list(pool.map(lambda one: ask(self.trial, self.trace(one[0], one[1], one[3]), one[1], one[0], one[2]["step"], one[3]), asked))
         runs = self.truth([(name, change, card) for name, card, _ in done for change in PROGRAMS[name][5]])
+        return [row for one, answers in zip(asked, said) for row in self.answers(one, answers, runs)]
+
+    def trace(self, name, card, small):
+        return self.machine.folder / f"{name}-{card // MIB}{f'-small-{small}' if small else ''}" / "trace.pickle"
+
+    def recording(self, name, card, small=0):
+        words = words_of(name, ("small", small) if small else None)
+        return settings_of(name), {"words": words, "record": card, "out": str(self.trace(name, card, small).parent)}
+
+    def small_runs(self, failed):
+        """Each failure with the micro-batch of a small run that went through: a quarter of the job's, else 1."""
+        found, left = [], list(failed)
+        for divisor in (4, 0):
+            tried = [(*one, PROGRAMS[one[0]][2] // divisor if divisor else 1) for one in left if not divisor or PROGRAMS[one[0]][2] > divisor]
+            answers = self.machine.do([self.recording(name, card, small) for name, card, _, small in tried])
+            found += [one for one, answer in zip(tried, answers) if answer.get("ran")]
+            left = [one for one in left if not any(one[:2] == other[:2] for other in found)]
+        return found
+
+    def answers(self, asked, answers, runs):
+        name, card, failure, small = asked
+        about = {"program": name, "card_mib": card // MIB, "step": failure["step"], "place": failure["place"], "recorded_at": small}
+        if "error" in answers[0]:
+            return [{**about, "error": answers[0]["error"]}]
         rows = []
-        for (name, card, failure), answers in zip(done, said):
-            if "error" in answers[0]:
-                rows.append({"program": name, "card_mib": card // MIB, "error": answers[0]["error"]})
-                continue
-            for change, row in zip(PROGRAMS[name][5], answers[2:]):
-                if (name, change, card) not in runs:
-                    continue
+        for change, row in zip(PROGRAMS[name][5], answers[2:]):
+            if (name, change, card) in runs:
                 need = self.need[name, change]
-                rows.append({"program": name, "card_mib": card // MIB, "step": failure["step"], "place": failure["place"],
-                             "completed": answers[0]["completed"], "baseline": answers[1]["fit"], "change": row["change"], "said": row["fit"],
-                             "why": row["why"], "runs": runs[name, change, card], "allocated_mib": need["allocated"] // MIB,
+                rows.append({**about, "completed": answers[0]["completed"], "baseline": answers[1]["fit"], "change": row["change"],
+                             "said": row["fit"], "why": row["why"], "runs": runs[name, change, card], "allocated_mib": need["allocated"] // MIB,
                              "reserved_mib": need["reserved"] // MIB, "low_mib": row["lo"] // MIB, "high_mib": row["hi"] // MIB})
         return rows
 
@@ -214,10 +259,13 @@ def between(rows):
     return sorted(cards)
 
 
-def ask(trial, trace, card, name, uncertain=UNCERTAIN):
+def ask(trial, trace, card, name, step, small=0, uncertain=UNCERTAIN):
     """What trial.c says of each change, behind what it says of the recording and of the job as it is."""
-    changes = [replays_as(name, change) for change in PROGRAMS[name][5]]
-    done = subprocess.run([trial, trace, str(card), str(uncertain), str(PROGRAMS[name][2])], input="\n".join(["", *changes]) + "\n", capture_output=True, text=True, check=False)
+    _, words, batch, length, _, changes = PROGRAMS[name]
+    steps = words[words.index("--steps") + 1]
+    changes = [replays_as(name, change) for change in changes]
+    command = [trial, trace, str(card), str(uncertain), str(batch), str(step + 1), steps, str(small), str(length)]
+    done = subprocess.run(command, input="\n".join(["", *changes]) + "\n", capture_output=True, text=True, check=False)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     return rows if len(rows) == len(changes) + 2 else [{"error": done.stderr.strip() or f"status {done.returncode}"}]
 
@@ -265,25 +313,39 @@ def make_cases(machine, trial, write):
         failure = machine.do([("", {"words": words_of(name), "record": card, "out": str(out)})])[0]
         write(out / "trace.pickle", name)
         truths = machine.do([(settings_of(name, change), {"words": words_of(name, change), "cards": [card]}) for change in changes])
-        said = ask(trial, out / "trace.pickle", card, name, 0)
+        said = ask(trial, out / "trace.pickle", card, name, failure["step"], 0, 0)
         kept += [{"case": name, "card_bytes": card, "step": failure["step"], "change": row["change"], "said": row["fit"], "runs": answer["on"][str(card)]}
                  for answer, row in zip(truths, said[2:])]
     return kept
 
 
+def has_small(rows):
+    """The failures of a first step that have a small run beside them."""
+    return {(row["program"], row["card_mib"]) for row in rows if row.get("recorded_at")}
+
+
+def count(name, part):
+    counts = collections.Counter((row["said"], row["runs"]) for row in part)
+    open_rows = [row for row in part if row["said"] not in ("yes", "no")]
+    first = sum(row["step"] == 0 for row in open_rows)
+    return (f"| {name} | {len(part)} | {counts['yes', True]} | {counts['yes', False]} | {counts['no', False]} | {counts['no', True]} | "
+            f"{len(open_rows) - first} | {first} |")
+
+
 def table(rows):
-    """For each program: verdicts by whether the changed program runs; those without one, by whether the first step failed already."""
+    """For each program: verdicts by whether the changed program runs; those without one, by whether the first step failed already. Such a
+    failure is answered from a small run, where there is one: what its own recording says is the last line."""
     out = ["| program | all | yes, runs | *yes, fails* | no, fails | *no, runs* | unsure | in step 1 |",
            "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    small = has_small(rows)
+    rows = [row for row in rows if "error" not in row]
+    alone = [row for row in rows if not row.get("recorded_at") and (row["program"], row["card_mib"]) in small]
     programs = collections.OrderedDict()
     for row in rows:
-        if "error" not in row:
+        if row.get("recorded_at") or (row["program"], row["card_mib"]) not in small:
             programs.setdefault(row["program"], []).append(row)
     programs["all"] = [row for part in programs.values() for row in part]
-    for name, part in programs.items():
-        counts = collections.Counter((row["said"], row["runs"]) for row in part)
-        open_rows = [row for row in part if row["said"] not in ("yes", "no")]
-        first = sum(row["step"] == 0 for row in open_rows)
-        out.append(f"| {name} | {len(part)} | {counts['yes', True]} | {counts['yes', False]} | {counts['no', False]} | {counts['no', True]} | "
-                   f"{len(open_rows) - first} | {first} |")
+    out += [count(name, part) for name, part in programs.items()]
+    if alone:
+        out.append(count("*first step, from its own recording*", alone))
     return "\n".join(out) + "\n"

@@ -252,7 +252,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct wo_alloc_pattern pattern = make_pattern(recording, data + 3, size - 3);
   struct wo_classes classes;
   struct wo_exponents exponents;
-  struct wo_scale_spec spec = {{{lengths[data[0] % 6], lengths[data[1] % 6]}, {lengths[data[2] % 6], lengths[data[1] / 6 % 6]}}};
+  struct wo_scale_spec spec = {
+      .axes = {{lengths[data[0] % 6], lengths[data[1] % 6]}, {lengths[data[2] % 6], lengths[data[1] / 6 % 6]}},
+      .length_first = data[0] / 6,
+      .length_end = data[2] / 6 % 7 * 8};
   require(wo_classify(&pattern, NULL, &classes) == WO_OK);
   require(classes.marks.count == pattern.instances.count);
   enum wo_status status = wo_scale_infer(&pattern, &classes, &spec, &exponents, NULL);

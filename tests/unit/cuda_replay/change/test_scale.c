@@ -302,6 +302,38 @@ static void bounds_are_ordered(void **state) {
   }
 }
 
+/* A length that only the requests from the middle on have: these are scaled as ever, those before as by the batch alone. */
+static void window_has_the_length(void **state) {
+  (void)state;
+  const struct wo_made_shape *const shape = &shapes[1];
+  struct wo_scale_spec specs[] = {spec_of(shape, 2 * shape->batch, 2 * shape->length), spec_of(shape, 2 * shape->batch, 0),
+                                  spec_of(shape, 2 * shape->batch, 2 * shape->length)};
+  struct inferred inferred[3];
+  struct wo_alloc_pattern scaled[3];
+  specs[1].axes[WO_AXIS_SEQ_LEN] = (struct wo_scale_axis){0, 0};
+  struct wo_made_step step = wo_made_step_make(shape);
+  const uint32_t middle = (uint32_t)step.pattern.requests.count / 2;
+  wo_made_step_done(&step);
+  specs[2].length_first = middle;
+  specs[2].length_end = UINT32_MAX;
+  for (size_t k = 0; k < 3; k++) {
+    infer(&inferred[k], shape, &specs[k]);
+    assert_int_equal(
+        wo_scale_apply(&inferred[k].step.pattern, &inferred[k].exponents, &specs[k], WO_BOUND_LIKELY, &scaled[k], NULL), WO_OK);
+  }
+  size_t longer = 0;
+  for (size_t i = 0; i < scaled[2].instances.count; i++) {
+    const bool is_inside = i >= scaled[2].start_count && scaled[2].instances.items[i].birth >= middle;
+    assert_int_equal(size_at(&scaled[2], i), size_at(&scaled[is_inside ? 0 : 1], i));
+    longer += size_at(&scaled[0], i) > size_at(&scaled[1], i) && is_inside;
+  }
+  assert_true(longer > 10);
+  for (size_t k = 0; k < 3; k++) {
+    wo_alloc_pattern_done(&scaled[k]);
+    inferred_done(&inferred[k]);
+  }
+}
+
 static void wrong_length_is_told(void **state) {
   (void)state;
   struct wo_made_shape shape = shapes[1];
@@ -338,7 +370,7 @@ static void empty_pattern_is_fine(void **state) {
   struct wo_alloc_pattern pattern = {.recording = recording}, scaled;
   struct wo_classes classes;
   struct wo_exponents exponents;
-  struct wo_scale_spec spec = {{{1, 2}, {1, 2}}};
+  struct wo_scale_spec spec = {.axes = {{1, 2}, {1, 2}}};
   assert_int_equal(wo_classify(&pattern, NULL, &classes), WO_OK);
   assert_int_equal(wo_scale_infer(&pattern, &classes, &spec, &exponents, NULL), WO_OK);
   assert_int_equal(wo_scale_apply(&pattern, &exponents, &spec, WO_BOUND_HIGH, &scaled, NULL), WO_OK);
@@ -393,6 +425,7 @@ int main(void) {
       cmocka_unit_test(another_plan_may_need_no_workspace),
       cmocka_unit_test(interval_holds_truth),
       cmocka_unit_test(bounds_are_ordered),
+      cmocka_unit_test(window_has_the_length),
       cmocka_unit_test(wrong_length_is_told),
       cmocka_unit_test(too_large_is_told),
       cmocka_unit_test(empty_pattern_is_fine),

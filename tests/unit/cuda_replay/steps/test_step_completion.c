@@ -410,8 +410,8 @@ static void changes_apply_behind_it(void **state) {
   struct completed completed = complete(wo_cut_at(&truth, alloc_at(&truth, passes.begins[1], passes.ends[1], 350)));
   const struct wo_step_completion *const made = &completed.completion;
   const struct wo_change change = {.has_scale = true,
-                                   .scale = {{[WO_AXIS_MICRO_BATCH] = {(uint32_t)shape.batch, (uint32_t)half.batch},
-                                              [WO_AXIS_SEQ_LEN] = {(uint32_t)shape.length, (uint32_t)shape.length}}}};
+                                   .scale = {.axes = {[WO_AXIS_MICRO_BATCH] = {(uint32_t)shape.batch, (uint32_t)half.batch},
+                                                      [WO_AXIS_SEQ_LEN] = {(uint32_t)shape.length, (uint32_t)shape.length}}}};
   struct wo_change_basis basis;
   struct wo_alloc_pattern changed;
   struct wo_err err = {0};

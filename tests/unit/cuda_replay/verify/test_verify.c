@@ -256,20 +256,28 @@ static void test_recording_of_another_run(void **state) {
 
 enum { TEMPORARY_MIB = 3 * 1024 };
 
+/* Identifiers of BATCH texts of a length, if there are any. */
+static void add_tokens(struct wo_text *text, unsigned length, unsigned id) {
+  if (length > 0) wo_text_add(text, "{\"alloc\": %u, \"id\": %u, \"stack\": 4}\n{\"free\": %u}\n", 8 * BATCH * length, id, id);
+}
+
 /* Weights of 4 GiB; steps of 4 GiB of activations, a temporary of 3 GiB on top of them in backward, and an optimizer. `whole` of
- * them, then one that is refused its last activation; then, perhaps, something else that the program does. */
-static struct wo_recording *make_ended_of(unsigned whole, unsigned whole_mib, bool goes_on) {
+ * them, then one that is refused its last activation; then, perhaps, something else that the program does. `length`: of the texts
+ * of that one, in proportion of the others; 0: there are none. */
+static struct wo_recording *make_ended_with(unsigned whole, unsigned whole_mib, bool goes_on, unsigned length) {
   struct wo_text text = {0};
   unsigned id = WEIGHTS;
   wo_layered_begin(&text, NULL, WEIGHTS, WEIGHT_MIB);
   for (unsigned step = 0; step < whole; step++) {
     const unsigned first = id;
+    add_tokens(&text, length * whole_mib / ACTIVATION_MIB, 996);
     wo_layered_forward(&text, &id, ACTIVATIONS, whole_mib);
     wo_text_add(&text, "{\"alloc\": %llu, \"id\": 999, \"stack\": 2}\n{\"free\": 999}\n",
                 (unsigned long long)TEMPORARY_MIB << 20);
     for (unsigned i = id; i > first; i--) wo_text_add(&text, "{\"free\": %u}\n", i);
     wo_text_add(&text, "{\"alloc\": 512, \"id\": 998, \"stack\": 3}\n{\"free\": 998}\n");
   }
+  add_tokens(&text, length, 996);
   wo_layered_forward(&text, &id, ACTIVATIONS - 1, ACTIVATION_MIB);
   wo_text_add(&text, "{\"oom\": %llu, \"stack\": 1}\n", (unsigned long long)ACTIVATION_MIB << 20);
   if (goes_on) {
@@ -280,7 +288,7 @@ static struct wo_recording *make_ended_of(unsigned whole, unsigned whole_mib, bo
 }
 
 static struct wo_recording *make_ended(unsigned whole, bool goes_on) {
-  return make_ended_of(whole, ACTIVATION_MIB, goes_on);
+  return make_ended_with(whole, ACTIVATION_MIB, goes_on, 0);
 }
 
 static void set_up_ended(struct fixture *fixture, double capacity_gib, unsigned whole, bool goes_on) {
@@ -402,36 +410,52 @@ static void test_length_of_nothing(void **state) {
   }
 }
 
+#define HALVED "scale=micro_batch=8:4"
+
 /* What fits at first does not fit for ever in a program that keeps something of each step. */
 static void test_growth(void **state) {
   (void)state;
   static const struct {
     uint64_t step_mib;
+    double total;
     bool is_shown, is_in_log;
+    const char *replays_as;
     enum wo_verify_fit fit;
     const char *why;
   } rows[] = {
-      {0, true, false, WO_VERIFY_YES, ""},
-      {0, true, true, WO_VERIFY_YES, ""}, /* whole steps of the recording keep nothing */
-      {300, true, false, WO_VERIFY_UNSURE,
-       "every step keeps 300.00 MiB more: it fits until step 48 or so, as"}, /* 2.5 GiB to spare at 1 */
-      {2000, true, true, WO_VERIFY_UNSURE, "every step keeps 1.95 GiB more: it fits until step 41 or so, as"},
-      {0, false, true, WO_VERIFY_UNSURE, "the log shows memory that grows from step to step, and"},
+      {0, 0, true, false, HALVED, WO_VERIFY_YES, ""},
+      {0, 0, true, true, HALVED, WO_VERIFY_YES, ""}, /* whole steps of the recording keep nothing */
+      /* 2.5 GiB to spare at 1; the batch is searched down to 1, which keeps an eighth, or as much */
+      {300, 0, true, false, HALVED, WO_VERIFY_UNSURE,
+       "every step kept 300.00 MiB more: it fits until one of the steps 48 to 108, as"},
+      {300, 108, true, false, HALVED, WO_VERIFY_UNSURE, "every step kept 300.00 MiB more: it fits until one of"},
+      {300, 109, true, false, HALVED, WO_VERIFY_NO,
+       "every step kept 300.00 MiB more: it fits until one of the steps 48 to 108, as"},
+      {300, 45, true, false, HALVED, WO_VERIFY_UNSURE, "every step kept"}, /* the total may be an epoch's */
+      {300, 100, true, false, "set=expandable_segments:True", WO_VERIFY_NO, ""},
+      {2000, 0, true, true, HALVED, WO_VERIFY_UNSURE, "every step kept 1.95 GiB more: it fits until one of the steps 41 to 50"},
+      {2000, 43, true, true, HALVED " transform=offload-parameters", WO_VERIFY_UNSURE,
+       "every step kept 1.95 GiB more: it may fit until step 42 only, as"},
+      {0, 0, false, true, HALVED, WO_VERIFY_UNSURE, "the log shows memory that grows from step to step, and"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct fixture fixture;
     set_up(&fixture, 7.0, 0);
     fixture.job.sizes.step = 40;
+    fixture.job.sizes.step_total = rows[i].total;
     fixture.job.sizes.grows = rows[i].is_in_log;
     add_subject(&fixture, false, false);
     fixture.subjects[0].completed.growth =
         (struct wo_step_growth){.step_bytes = rows[i].step_mib << 20, .whole_steps = 4, .is_shown = rows[i].is_shown};
-    propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
+    propose(&fixture, "batch", rows[i].replays_as, 2);
     struct wo_verify verify = run(&fixture);
     const struct wo_verify_result *const result = &verify.rows[0].result;
     if (result->fit != rows[i].fit || strncmp(result->why, rows[i].why, strlen(rows[i].why)) != 0)
       fail_msg("row %zu: %s", i, result->why);
-    assert_int_equal(verify.verdict, rows[i].fit == WO_VERIFY_YES ? WO_VERIFY_PROVEN : WO_VERIFY_OPEN);
+    if (rows[i].fit == WO_VERIFY_NO)
+      assert_int_not_equal(verify.verdict, WO_VERIFY_PROVEN);
+    else
+      assert_int_equal(verify.verdict, rows[i].fit == WO_VERIFY_YES ? WO_VERIFY_PROVEN : WO_VERIFY_OPEN);
     tear_down(&fixture, &verify);
   }
 }
@@ -566,13 +590,22 @@ static void test_steps_that_differ(void **state) {
   static const struct {
     bool is_full_length;
     double tried_mib;
+    double seq_len;  /* the job's */
+    unsigned length; /* of the step that failed */
     enum wo_verify_verdict verdict;
-  } rows[] = {{true, ACTIVATION_MIB, WO_VERIFY_PROVEN},
-              {true, ACTIVATION_MIB * 1.004, WO_VERIFY_PROVEN},
-              {false, ACTIVATION_MIB, WO_VERIFY_OPEN},
-              {true, ACTIVATION_MIB / 2.0, WO_VERIFY_OPEN},
-              {true, -1, WO_VERIFY_OPEN},
-              {true, NAN, WO_VERIFY_OPEN}};
+    bool is_largest;
+    const char *why;
+  } rows[] = {{true, ACTIVATION_MIB, -1, 0, WO_VERIFY_PROVEN, true, ""},
+              {true, ACTIVATION_MIB * 1.004, -1, 0, WO_VERIFY_PROVEN, true, ""},
+              {false, ACTIVATION_MIB, -1, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ in size"},
+              {true, ACTIVATION_MIB / 2.0, -1, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ"},
+              {true, -1, -1, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ"},
+              {true, NAN, -1, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ"},
+              /* Its texts have the full length; shorter ones are scaled to it: 4 + 7/8 (4 + 3) GiB at a micro-batch of 1. */
+              {false, -1, 2048, 2048, WO_VERIFY_PROVEN, true, ""},
+              {false, -1, 2048, 1024, WO_VERIFY_PROVEN, false, ""},
+              {false, -1, 65536, 1024, WO_VERIFY_OPEN, false, "it fits for the step that failed, but one of the full length"},
+              {false, -1, 2048, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ"}};
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct fixture fixture;
@@ -581,7 +614,8 @@ static void test_steps_that_differ(void **state) {
     fixture.count = 1;
     fixture.job.sizes.is_full_length = rows[i].is_full_length;
     fixture.job.sizes.tried_bytes = rows[i].tried_mib * (1 << 20);
-    fixture.recordings[0] = make_ended_of(2, ACTIVATION_MIB / 2, false);
+    fixture.job.sizes.seq_len = rows[i].seq_len;
+    fixture.recordings[0] = make_ended_with(2, ACTIVATION_MIB / 2, false, rows[i].length);
     assert_int_equal(wo_verify_subject_make(fixture.recordings[0], &fixture.recordings[0]->traces.items[0], WO_VIEW("t"),
                                             &fixture.job.sizes, 0, 0, &fixture.subjects[0], &err),
                      WO_OK);
@@ -589,7 +623,9 @@ static void test_steps_that_differ(void **state) {
     propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
     struct wo_verify verify = run(&fixture);
     if (verify.verdict != rows[i].verdict) fail_msg("row %zu: %s", i, wo_verify_verdict_name(verify.verdict));
-    assert_int_equal(fixture.subjects[0].is_largest_step, rows[i].verdict == WO_VERIFY_PROVEN);
+    assert_int_equal(fixture.subjects[0].is_largest_step, rows[i].is_largest);
+    if (strncmp(verify.rows[0].result.why, rows[i].why, strlen(rows[i].why)) != 0)
+      fail_msg("row %zu: %s", i, verify.rows[0].result.why);
     tear_down(&fixture, &verify);
   }
 }

@@ -41,7 +41,7 @@ static void forecast_is_the_other_run(void **state) {
   (void)state;
   static const uint32_t targets[][2] = {{4, 512}, {8, 256}, {2, 256}, {4, 128}, {4, 256}, {12, 768}};
   for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
-    struct wo_scale_spec spec = {{{4, targets[i][0]}, {256, targets[i][1]}}};
+    struct wo_scale_spec spec = {.axes = {{4, targets[i][0]}, {256, targets[i][1]}}};
     struct wo_made_shape target = shape;
     struct wo_steady_options options = plain();
     struct wo_forecast predicted;
@@ -62,7 +62,7 @@ static void forecast_is_the_other_run(void **state) {
 /* The reasons add up to no more than what was requested at the peak. */
 static void shares_add_up(void **state) {
   (void)state;
-  struct wo_scale_spec spec = {{{4, 4}, {256, 512}}};
+  struct wo_scale_spec spec = {.axes = {{4, 4}, {256, 512}}};
   struct wo_forecast predicted;
   uint64_t by_reason = 0;
   assert_int_equal(forecast(&shape, &spec, &predicted), WO_OK);
@@ -94,7 +94,7 @@ static uint64_t peak_at(const struct wo_made_shape *made, const struct wo_scale_
 /* The less is known, the wider: operators, then names, then nothing. */
 static void evidence_narrows(void **state) {
   (void)state;
-  struct wo_scale_spec spec = {{{4, 4}, {256, 512}}};
+  struct wo_scale_spec spec = {.axes = {{4, 4}, {256, 512}}};
   uint64_t last = 0;
   for (unsigned stacks = WO_MADE_BOTH; stacks <= WO_MADE_NONE; stacks++) {
     struct wo_made_shape made = shape;
@@ -110,7 +110,7 @@ static void memory_out_is_told(void **state) {
   (void)state;
   struct wo_made_step step = wo_made_step_make(&shape);
   struct wo_steady_options options = plain();
-  struct wo_scale_spec spec = {{{4, 4}, {256, 512}}};
+  struct wo_scale_spec spec = {.axes = {{4, 4}, {256, 512}}};
   struct wo_classes classes;
   struct wo_exponents exponents;
   assert_int_equal(wo_classify(&step.pattern, NULL, &classes), WO_OK);
