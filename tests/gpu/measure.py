@@ -4,14 +4,16 @@
 usage: measure.py WHYOOM RESULTS OUTPUT [SECONDS]
 
 Runs are told one line each, several at a time (WHYOOM_GPU_JOBS). After each step RESULTS/raw.json, result.json and result.md are written and
-saved into OUTPUT (save.sh). Nothing is begun after SECONDS (450): what was left out is named in raw.json and by compare.py. What whyoom says of
-patches needs tests/training/trial.c, built, in WHYOOM_TRIAL.
+saved into OUTPUT (save.sh). Nothing is begun after SECONDS (450): what was left out is named in raw.json and by compare.py. WHYOOM_GPU_STEPS, a
+pattern, chooses steps by the beginnings of their names ("patches [4-7]"). What whyoom says of patches needs tests/training/trial.c, built, in
+WHYOOM_TRIAL.
 """
 import concurrent.futures
 import datetime
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -356,6 +358,9 @@ def keep(bench):
 
 def do(bench, name, step):
     """A step that breaks off takes nothing else with it."""
+    if not re.match(os.environ.get("WHYOOM_GPU_STEPS", ""), name):
+        bench.raw["not_run"].append(f"{name}: not chosen")
+        return
     begin = time.monotonic()
     try:
         step(bench)
