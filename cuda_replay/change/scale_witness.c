@@ -16,6 +16,12 @@ static bool is_of_tokens(uint64_t size_bytes, uint64_t micro_batch, uint64_t seq
   return false;
 }
 
+/* A module makes no batch, neither when it is built nor when it is called: the statistics of its norms have a few bytes for each
+ * sample and channel, as identifiers have for each token. */
+static bool is_in_module(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes, size_t i) {
+  return (wo_stack_facts_of(&classes->facts, pattern->instances.items[i].stack).flags & (WO_STACK_MODULE | WO_STACK_SETUP)) != 0;
+}
+
 bool wo_scale_has_length(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes, uint32_t micro_batch,
                          uint32_t seq_len) {
   assert(pattern && classes && classes->marks.count == pattern->instances.count);
@@ -28,6 +34,7 @@ bool wo_scale_has_length(const struct wo_alloc_pattern *pattern, const struct wo
     was_forward = is_forward;
     enum wo_scale_reason reason;
     if (!is_forward || wo__scale_is_constant(classes->marks.items[i].rule, &reason) || in_pass++ >= BEGINNING) continue;
+    if (is_in_module(pattern, classes, i)) continue;
     if (is_of_tokens(pattern->instances.items[i].size_bytes, micro_batch, seq_len)) return true;
   }
   return false;
@@ -66,8 +73,7 @@ static uint32_t length_of(const struct pass *pass, uint32_t micro_batch, uint32_
   static const int shifts[] = {0, 1, -1};
   unsigned seen = 0;
   for (size_t i = pass->first; i < pass->end && seen < BEGINNING; i++) {
-    if (!counts(pass, i)) continue;
-    seen++;
+    if (!counts(pass, i) || seen++ >= BEGINNING || is_in_module(pass->pattern, pass->classes, i)) continue;
     for (uint64_t width = 8; width >= 1; width /= 2) {
       const uint64_t size = pass->pattern->instances.items[i].size_bytes, tokens = size / width / micro_batch;
       if (size % (width * micro_batch) != 0 || tokens < 3 || tokens > (uint64_t)most + 1) continue;

@@ -21,6 +21,21 @@ static bool hands_on(struct wo_stack_facts facts) {
   return facts.kind == WO_OP_NONE || facts.kind == WO_OP_COPY || facts.kind == WO_OP_CAST || facts.kind == WO_OP_PLUMBING;
 }
 
+/* Without operators, sizes are all there is, and they may be equal by accident: the gradient of the logits of 4096 tokens has as
+ * many elements as that of a projection from a width of 4096, and dies with its birth. But the gradient of its other operand is
+ * made between the two, and between a gradient and its cast nothing is: at most biases. */
+static bool is_cast_of(const struct wo__classing *work, uint32_t source, uint32_t made) {
+  enum { BIAS_PART = 200 };
+  const struct wo_instance *const instances = work->pattern->instances.items;
+  const uint64_t small = instances[source].size_bytes / BIAS_PART;
+  for (uint32_t r = instances[source].birth + 1; r < instances[made].birth; r++) {
+    const struct wo_request *const request = &work->pattern->requests.items[r];
+    if (request->kind == WO_REQUEST_ALLOC && instances[request->subject].size_bytes > small) return false;
+  }
+  const uint64_t a = instances[source].size_bytes, b = instances[made].size_bytes;
+  return a == b || a == 2 * b || b == 2 * a;
+}
+
 /* The instance that another was made of: the nearest one that dies right after its birth and has as many elements. */
 static uint32_t source_of(const struct wo__classing *work, uint32_t consumer) {
   const struct wo_instance *instances = work->pattern->instances.items;
@@ -32,7 +47,8 @@ static uint32_t source_of(const struct wo__classing *work, uint32_t consumer) {
     if (dead == WO_NO_INSTANCE || dead == consumer) continue;
     const struct wo_instance *source = &instances[dead];
     if (source->birth == WO_NO_REQUEST || source->birth > made->birth) continue;
-    if (is_resized(source->size_bytes, made->size_bytes)) return dead;
+    if (!is_resized(source->size_bytes, made->size_bytes)) continue;
+    if (wo__class_facts(work, consumer).kind != WO_OP_NONE || is_cast_of(work, dead, consumer)) return dead;
   }
   return WO_NO_INSTANCE;
 }

@@ -197,6 +197,7 @@ static void read_python(const struct wo_frame *frame, struct frame_facts *facts)
       has_word(frame->function, "recompute") || wo_view_has(frame->function, "unpack") || wo_view_is(frame->function, "backward");
   if (wo_view_is(frame->function, "backward") || wo_view_has(frame->function, "run_backward")) facts->flags |= WO_STACK_BACKWARD;
   if (wo_view_is(frame->function, "_apply") && facts->is_dull) facts->flags |= WO_STACK_SETUP;
+  if (wo_view_ends(frame->function, "_call_impl") && facts->is_dull) facts->flags |= WO_STACK_MODULE;
   facts->name = hash_name(hash_name(hash_start, frame->function), frame->file);
 }
 

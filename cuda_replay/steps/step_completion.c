@@ -97,21 +97,18 @@ static bool find_refused_in(const struct wo__continuing *work, const struct birt
   return false;
 }
 
-/* The requests before the first step may belong to the program's setup: the step begins where its allocations are most like the
- * beginning of the failed step. */
-static size_t find_beginning(const struct births *step, const struct births *donor) {
-  enum { ALIKE_MAX = 32 };
-  size_t best = 0, most = 0;
-  for (size_t at = 0; at < donor->count && most < ALIKE_MAX; at++) {
+/* The requests before the first step may belong to the program's setup: the step begins where its allocations are like the
+ * beginning of the failed step, at or behind `at`; count: nowhere. Its passes are alike, so that the first place is the right
+ * one, even if a later one is more alike: only a first pass makes a library's workspace. */
+static size_t find_beginning(const struct births *step, const struct births *donor, size_t at) {
+  enum { ALIKE_MIN = 4 };
+  const size_t wanted = step->count < ALIKE_MIN ? step->count : ALIKE_MIN;
+  for (; at < donor->count; at++) {
     size_t alike = 0;
-    while (alike < ALIKE_MAX && alike < step->count && at + alike < donor->count &&
-           step->symbols[alike] == donor->symbols[at + alike])
-      alike++;
-    if (alike <= most) continue;
-    most = alike;
-    best = at;
+    while (alike < wanted && at + alike < donor->count && step->symbols[alike] == donor->symbols[at + alike]) alike++;
+    if (alike == wanted) break;
   }
-  return best;
+  return at;
 }
 
 /* Enters the pairs; those of the whole step are only its beginning. */
@@ -173,17 +170,30 @@ struct stretch {
   uint32_t before, first, end;
 };
 
+/* Aligns the births of a stretch from `at` on. */
+static enum wo_status align_from(struct wo__continuing *work, const struct births *step, const struct births *births, size_t at,
+                                 bool *ret_fits) {
+  const struct births rest = {births->symbols + at, births->instances + at, births->count - at};
+  if (at > 0) work->donor_first = work->donor_before = work->pattern->instances.items[rest.instances[0]].birth;
+  return align(work, step, &rest, ret_fits);
+}
+
 static enum wo_status try_stretch(struct wo__continuing *work, const struct births *step, struct stretch donor, bool *ret_fits) {
+  enum { BEGINNINGS_MAX = 16 };
   struct births births = {0};
   enum wo_status status = WO_E_NOMEM;
+  const bool has_setup = donor.before == donor.first;
   work->donor_first = donor.first;
   work->donor_before = donor.before;
   work->donor_end = donor.end;
+  *ret_fits = false;
   if (births_make(work, donor.first, donor.end, &births)) {
-    const size_t skipped = donor.before == donor.first ? find_beginning(step, &births) : 0;
-    const struct births rest = {births.symbols + skipped, births.instances + skipped, births.count - skipped};
-    if (skipped > 0) work->donor_first = work->donor_before = work->pattern->instances.items[rest.instances[0]].birth;
-    status = align(work, step, &rest, ret_fits);
+    status = has_setup ? WO_OK : align_from(work, step, &births, 0, ret_fits);
+    size_t at = has_setup ? find_beginning(step, &births, 0) : births.count;
+    for (unsigned tries = 0; at < births.count && tries < BEGINNINGS_MAX && status == WO_OK && !*ret_fits; tries++) {
+      status = align_from(work, step, &births, at, ret_fits);
+      at = find_beginning(step, &births, at + 1);
+    }
   }
   births_done(&births);
   return status;

@@ -376,7 +376,7 @@ def main():
         print("usage: measure.py WHYOOM RESULTS OUTPUT [SECONDS]", file=sys.stderr)
         return 2
     bench = Bench(*map(os.path.abspath, sys.argv[1:4]), float(sys.argv[4]) if len(sys.argv) == 5 else 450)
-    do(bench, "what was done without torch", take_replays)
+    do(bench, "parts without torch", take_replays)
     do(bench, "a first training", train_first)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         watching = pool.submit(watch_card, bench)

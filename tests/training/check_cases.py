@@ -53,10 +53,12 @@ def check_pair(whyoom, pair, truth):
 
 def check_verify(trial, row):
     """What is said of a change to a job that failed, against the changed program on that card: the same as ever, and never the contrary."""
-    done = subprocess.run([trial, HERE / "cases" / f"{row['case']}.jsonl", str(row["card_bytes"]), "0", "8", "0", "0", "0", "0"], input=row["change"] + "\n",
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run([trial, HERE / "cases" / f"{row['case']}.jsonl", str(row["card_bytes"]), "0", "8", str(row["step"] + 1), str(row["steps"]), "0",
+                           str(row["length"])], input=row["change"] + "\n", capture_output=True, text=True, check=False)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     said = lines[1]["fit"] if len(lines) == 2 else done.stderr.strip()
+    if len(lines) == 2 and lines[0]["completed"] and said in ("yes", "no") and 0 < lines[1]["hi"] < row["allocated_bytes"]:
+        return [f"{row['case']}, {row['change']}: the high end is {lines[1]['hi']}, and {row['allocated_bytes']} bytes are really allocated"]
     print(f"{row['case']}, {row['change']}: {said}; it really {'runs' if row['runs'] else 'fails'}")
     is_contrary = said == ("no" if row["runs"] else "yes")
     return [f"{row['case']}, {row['change']}: {said}, not {row['said']}"] if is_contrary or said != row["said"] else []

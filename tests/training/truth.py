@@ -96,12 +96,13 @@ def enlarge():
 SHARES = (0.99, 0, 0.9, 0.75, 0.6)
 
 
-# Small ones that are kept in cases/, on cards of which nothing is uncertain: (program, where it is to fail).
-CASES = [("verify-steady", "--model gpt --width 256 --vocabulary 4096 --layers 3 --steps 6", 0.97),
-         ("verify-first", "--model gpt --width 256 --vocabulary 4096 --layers 3 --steps 6", 0.6),
-         ("verify-varying", "--model varying --width 256 --vocabulary 4096 --layers 3 --steps 6", 0.6),
-         ("verify-leak", "--model gpt --leak outputs --width 256 --vocabulary 4096 --layers 2 --steps 12", 0.97),
-         ("verify-images", "--model vit --width 256 --image 192 --layers 3 --steps 4", 0.85)]
+# Small ones that are kept in cases/, on cards of which nothing is uncertain: (program, where it is to fail, accumulation).
+CASES = [("verify-steady", "--model gpt --width 256 --vocabulary 4096 --layers 3 --steps 6", 0.97, 1),
+         ("verify-first", "--model gpt --width 256 --vocabulary 4096 --layers 3 --steps 6", 0.6, 1),
+         ("verify-varying", "--model varying --width 256 --vocabulary 4096 --layers 3 --steps 6", 0.6, 1),
+         ("verify-accumulate", "--init cuda --model gpt --width 512 --vocabulary 4096 --layers 3 --steps 3", 0.86, 2),
+         ("verify-leak", "--model gpt --leak outputs --width 256 --vocabulary 4096 --layers 2 --steps 12", 0.97, 1),
+         ("verify-images", "--model vit --width 256 --image 192 --layers 3 --steps 4", 0.85, 1)]
 
 
 def words_of(name, change=None):
@@ -222,12 +223,12 @@ class Asker:
         return settings_of(name), {"words": words, "record": card, "out": str(self.trace(name, card, small).parent)}
 
     def small_runs(self, failed):
-        """Each failure with the micro-batch of a small run that went through: a quarter of the job's, else 1."""
+        """Each failure with the micro-batch of a small run: a quarter of the job's if that goes through, else 1, which may fail as well."""
         found, left = [], list(failed)
         for divisor in (4, 0):
             tried = [(*one, PROGRAMS[one[0]][2] // divisor if divisor else 1) for one in left if not divisor or PROGRAMS[one[0]][2] > divisor]
             answers = self.machine.do([self.recording(name, card, small) for name, card, _, small in tried])
-            found += [one for one, answer in zip(tried, answers) if answer.get("ran")]
+            found += [one for one, answer in zip(tried, answers) if "error" not in answer and (answer["ran"] or not divisor)]
             left = [one for one in left if not any(one[:2] == other[:2] for other in found)]
         return found
 
@@ -304,17 +305,19 @@ def judge(row):
 def make_cases(machine, trial, write):
     """Small recordings of jobs that failed, and whether the changed programs really ran there. `write` keeps a recording."""
     kept = []
-    for name, arguments, share in CASES:
-        add(name, arguments, 8, 256)
+    for name, arguments, share, accumulate in CASES:
+        add(name, arguments, 8, 256, accumulate=accumulate)
         changes = PROGRAMS[name][5]
         found = machine.do([("", {"words": words_of(name), "whole": True})])[0]
         card = int(found["reserved"] * share) // (2 * MIB) * 2 * MIB
         out = machine.folder / f"{name}-{card // MIB}"
         failure = machine.do([("", {"words": words_of(name), "record": card, "out": str(out)})])[0]
         write(out / "trace.pickle", name)
-        truths = machine.do([(settings_of(name, change), {"words": words_of(name, change), "cards": [card]}) for change in changes])
+        truths = machine.do([(settings_of(name, change), {"words": words_of(name, change), "whole": True, "cards": [card]}) for change in changes])
         said = ask(trial, out / "trace.pickle", card, name, failure["step"], 0, 0)
-        kept += [{"case": name, "card_bytes": card, "step": failure["step"], "change": row["change"], "said": row["fit"], "runs": answer["on"][str(card)]}
+        steps = int(PROGRAMS[name][1][PROGRAMS[name][1].index("--steps") + 1])
+        kept += [{"case": name, "card_bytes": card, "step": failure["step"], "steps": steps, "length": PROGRAMS[name][3], "change": row["change"], "said": row["fit"], "runs": answer["on"][str(card)],
+                  "allocated_bytes": answer["allocated"]}
                  for answer, row in zip(truths, said[2:])]
     return kept
 

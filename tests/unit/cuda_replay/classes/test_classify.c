@@ -72,7 +72,7 @@ static void check_rows(const struct row *rows, size_t count, enum wo_made_stacks
       instances[i] = (uint32_t)pattern.instances.count - 1;
       continue;
     }
-    if (stacks != WO_MADE_NONE) instance.stack = wo_made_stack(recording, rows[i].frames);
+    if (stacks != WO_MADE_NONE && rows[i].frames[0] != '\0') instance.stack = wo_made_stack(recording, rows[i].frames);
     assert_true(wo_alloc_pattern_add_alloc(&pattern, instance, WO_NO_ENTRY, &instances[i]));
     for (size_t j = 0; j < i + 1; j++) {
       if (rows[j].dies_after == (int)i) assert_true(wo_alloc_pattern_add_free(&pattern, instances[j]));
@@ -124,6 +124,23 @@ static void gradients_have_sources(void **state) {
       {"at::_ops::new_empty_strided::call(" ENGINE, 8000, -1, WO_CLASS_RULE_GRADIENT},
   };
   check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
+/* With the stacks of Python alone, backward has none, and as many elements may be an accident. */
+static void gradients_without_stacks_have_sources_too(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {NULL, 400000, -1, WO_CLASS_RULE_PARAMETER},
+      {NULL, 400000, -1, WO_CLASS_RULE_PARAMETER},
+      {"forward@m.py:1" TRAIN, 800000, 7, WO_CLASS_RULE_ACTIVATION},
+      {"", 800000, 5, WO_CLASS_RULE_BACKWARD_TEMPORARY}, /* of the output; the gradient of the input comes next */
+      {"", 6000, 7, WO_CLASS_RULE_BACKWARD_TEMPORARY},
+      {"", 400000, -1, WO_CLASS_RULE_GRADIENT},
+      {"", 200000, 7, WO_CLASS_RULE_GRADIENT_SOURCE}, /* of two bytes, and cast */
+      {"", 400000, -1, WO_CLASS_RULE_GRADIENT},
+      {"step@optimizer.py:3" TRAIN, 400000, -1, WO_CLASS_RULE_OPTIMIZER_STATE},
+  };
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_PYTHON);
 }
 
 /* Two casts of a product of which either could be the weight: the order of the other products decides. */
@@ -298,19 +315,13 @@ static void rules_are_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(classes_of_a_step),
-      cmocka_unit_test(rules_by_stack_and_life),
-      cmocka_unit_test(gradients_have_sources),
-      cmocka_unit_test(weights_are_told_by_order),
-      cmocka_unit_test(a_bias_is_no_operand),
-      cmocka_unit_test(a_line_tells_its_weight),
-      cmocka_unit_test(a_program_that_ends),
-      cmocka_unit_test(a_step_that_ends),
-      cmocka_unit_test(a_variable_of_the_last_pass),
-      cmocka_unit_test(a_pass_that_was_cut_off),
-      cmocka_unit_test(without_stacks_life_and_size_remain),
-      cmocka_unit_test(annotations_tell_the_step),
-      cmocka_unit_test(rules_are_told),
+      cmocka_unit_test(classes_of_a_step),         cmocka_unit_test(rules_by_stack_and_life),
+      cmocka_unit_test(gradients_have_sources),    cmocka_unit_test(gradients_without_stacks_have_sources_too),
+      cmocka_unit_test(weights_are_told_by_order), cmocka_unit_test(a_bias_is_no_operand),
+      cmocka_unit_test(a_line_tells_its_weight),   cmocka_unit_test(a_program_that_ends),
+      cmocka_unit_test(a_step_that_ends),          cmocka_unit_test(a_variable_of_the_last_pass),
+      cmocka_unit_test(a_pass_that_was_cut_off),   cmocka_unit_test(without_stacks_life_and_size_remain),
+      cmocka_unit_test(annotations_tell_the_step), cmocka_unit_test(rules_are_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
