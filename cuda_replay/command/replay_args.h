@@ -18,6 +18,7 @@ struct wo_replay_args {
   bool has_device;
   bool no_times;
   bool has_chart;
+  bool shows_memory;       /* the caller shows more than the verdict of --check, if that agrees; not from the command line */
   uint64_t at_entry;       /* entries count from 0 */
   int device;              /* ordinal in the program that was recorded */
   uint16_t torch;          /* settings.h; 0 = not given */

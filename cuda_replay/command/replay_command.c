@@ -171,6 +171,7 @@ enum wo_exit wo_run_replay(const struct wo_call *call, const struct wo_replay_ho
     return run.exit;
   }
   run.args.gpu.hooks = hooks;
+  run.args.shows_memory = call->format == WO_OUT_JSON || run.args.plot.len > 0;
   for (size_t i = 0; i < call->word_count && !is_interrupted(&run); i++) replay_path(&run, call->words[i]);
   return run.exit;
 }

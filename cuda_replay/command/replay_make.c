@@ -85,6 +85,7 @@ static enum wo_status describe(struct maker *maker, struct wo_view path) {
   report->recording = maker->recording;
   report->trace = maker->trace;
   report->is_check = maker->args->is_check;
+  report->needs_memory = !report->is_check || maker->args->shows_memory;
   report->has_question = wo_replay_args_asks(maker->args);
   report->has_chart = maker->args->has_chart;
   report->path = wo_arena_copy(&report->arena, wo_clean_utf8(path, text, sizeof text));
@@ -106,6 +107,18 @@ static enum wo_status refuse(struct maker *maker, enum wo_status status) {
   return keep(maker, maker->err->message, &maker->report->why);
 }
 
+/* The classes of the recorded requests, and of those that the program needs if it went on without some. */
+static enum wo_status classify(struct maker *maker) {
+  struct wo_replay_report *const report = maker->report;
+  if (wo_classify(&report->recorded_pattern, maker->trace, &report->classes) != WO_OK) return wo_err_nomem(maker->err);
+  if (report->recorded_pattern.probe_count > 0 &&
+      (!wo_alloc_pattern_copy(&report->recorded_pattern, &report->needed_pattern) ||
+       !wo_alloc_pattern_drop_probes(&report->needed_pattern) ||
+       wo_classify(&report->needed_pattern, maker->trace, &report->needed_classes) != WO_OK))
+    return wo_err_nomem(maker->err);
+  return WO_OK;
+}
+
 /* All later steps need start and pattern; if one of them cannot be made, that is the answer. */
 static enum wo_status prepare(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
@@ -113,12 +126,6 @@ static enum wo_status prepare(struct maker *maker) {
       wo_start_rebuild(maker->recording, maker->trace, &maker->recording->settings, &report->start, maker->err);
   if (status == WO_OK) status = wo_alloc_pattern_make(maker->recording, maker->trace, &report->recorded_pattern, maker->err);
   if (status != WO_OK) return refuse(maker, status);
-  if (wo_classify(&report->recorded_pattern, maker->trace, &report->classes) != WO_OK) return wo_err_nomem(maker->err);
-  if (report->recorded_pattern.probe_count > 0 &&
-      (!wo_alloc_pattern_copy(&report->recorded_pattern, &report->needed_pattern) ||
-       !wo_alloc_pattern_drop_probes(&report->needed_pattern) ||
-       wo_classify(&report->needed_pattern, maker->trace, &report->needed_classes) != WO_OK))
-    return wo_err_nomem(maker->err);
   report->start_from = report->start.segments.count > 0 ? WO_START_REBUILT : WO_START_EMPTY;
   if (maker->recording->fidelity != WO_TRACE_EXACT) report->start_from = WO_START_APPROXIMATE;
   return WO_OK;
@@ -249,6 +256,7 @@ static enum wo_status run_all(struct maker *maker) {
   const bool is_asked_only = maker->recording->has_only_ids && !report->is_check && !maker->args->has_at;
   if (!is_asked_only) status = wo_replay_recorded_run(report, maker->err);
   if (status == WO_E_RANGE || status == WO_E_USAGE) return refuse(maker, status);
+  if (status == WO_OK && (report->needs_memory || report->has_memory)) status = classify(maker);
   const bool has_whatif = report->is_changed || report->is_on_gpu || wo_change_alters_program(&maker->args->change) ||
                           ((maker->args->change.capacity_bytes > 0 || is_asked_only) && !maker->args->is_sweep);
   if (status == WO_OK && maker->args->has_at) status = run_state(maker);

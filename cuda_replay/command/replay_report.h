@@ -71,6 +71,7 @@ struct wo_replay_report {
   bool is_changed;                            /* --set was given, and is a what-if */
   bool has_chart;                             /* --chart: memory over time in the text */
   bool is_check;                              /* --check: only `check` and the members above are used */
+  bool needs_memory;                          /* even if the check agrees: classes, and a run that follows the memory */
   bool has_question;                          /* more was asked than to show the recording (replay_args.h) */
   struct wo_capacity capacity;
 
