@@ -14,21 +14,35 @@ enum { RUN_ITEMS = 128 };
 
 struct wo__address_run {
   uint32_t count;
-  struct wo_address_item items[RUN_ITEMS];
+  uint64_t addresses[RUN_ITEMS];
+  uint32_t values[RUN_ITEMS];
 };
 
-/* The number of runs whose lowest address is at or below `address`. */
+/* The number of runs whose lowest address is at or below `address`. Like items_below it has no branch that depends on an address:
+ * a processor guesses half of them wrong, and that costs more than all the rest. */
 static size_t places_below(const struct wo_address_map *map, uint64_t address) {
-  size_t low = 0;
-  WO_LOWER_BOUND(low, map->places.count, at, map->places.items[at].first <= address);
-  return low;
+  const struct wo__address_place *low = map->places.items;
+  size_t left = map->places.count;
+  if (left == 0) return 0;
+  for (; left > 1; left -= left / 2) low += left / 2 & -(size_t)(low[left / 2].first <= address);
+  return (size_t)(low - map->places.items) + (low->first <= address);
 }
 
-/* The number of items of a run at or below `address`. */
+/* The number of items of a run at or below `address`. No run is empty. */
 static uint32_t items_below(const struct wo__address_run *run, uint64_t address) {
-  size_t low = 0;
-  WO_LOWER_BOUND(low, run->count, at, run->items[at].address <= address);
-  return (uint32_t)low;
+  const uint64_t *low = run->addresses;
+  for (size_t left = run->count; left > 1; left -= left / 2) low += left / 2 & -(size_t)(low[left / 2] <= address);
+  return (uint32_t)(low - run->addresses) + (*low <= address);
+}
+
+static struct wo_address_item item_of(const struct wo__address_run *run, size_t at) {
+  return (struct wo_address_item){run->addresses[at], run->values[at]};
+}
+
+/* Moves the items from `from` on to `to`. */
+static void move_items(struct wo__address_run *run, size_t from, size_t to) {
+  memmove(run->addresses + to, run->addresses + from, (run->count - from) * sizeof *run->addresses);
+  memmove(run->values + to, run->values + from, (run->count - from) * sizeof *run->values);
 }
 
 bool wo_address_map_below(const struct wo_address_map *map, uint64_t address, struct wo_address_item *ret_item) {
@@ -37,14 +51,14 @@ bool wo_address_map_below(const struct wo_address_map *map, uint64_t address, st
   const struct wo__address_run *const run = map->places.items[place - 1].run;
   const uint32_t at = items_below(run, address);
   assert(at > 0);
-  *ret_item = run->items[at - 1];
+  *ret_item = item_of(run, at - 1);
   return true;
 }
 
 bool wo_address_map_above(const struct wo_address_map *map, uint64_t address, struct wo_address_item *ret_item) {
   if (address == 0) {
     if (map->count == 0) return false;
-    *ret_item = map->places.items[0].run->items[0];
+    *ret_item = item_of(map->places.items[0].run, 0);
     return true;
   }
   const size_t place = places_below(map, address - 1);
@@ -52,12 +66,12 @@ bool wo_address_map_above(const struct wo_address_map *map, uint64_t address, st
     const struct wo__address_run *const run = map->places.items[place - 1].run;
     const uint32_t at = items_below(run, address - 1);
     if (at < run->count) {
-      *ret_item = run->items[at];
+      *ret_item = item_of(run, at);
       return true;
     }
   }
   if (place == map->places.count) return false;
-  *ret_item = map->places.items[place].run->items[0];
+  *ret_item = item_of(map->places.items[place].run, 0);
   return true;
 }
 
@@ -88,9 +102,10 @@ static bool split(struct wo_address_map *map, size_t place) {
   struct wo__address_run *const lower = map->places.items[place].run;
   const uint32_t kept = lower->count / 2;
   upper->count = lower->count - kept;
-  memcpy(upper->items, lower->items + kept, upper->count * sizeof *upper->items);
+  memcpy(upper->addresses, lower->addresses + kept, upper->count * sizeof *upper->addresses);
+  memcpy(upper->values, lower->values + kept, upper->count * sizeof *upper->values);
   lower->count = kept;
-  map->places.items[place + 1].first = upper->items[0].address;
+  map->places.items[place + 1].first = upper->addresses[0];
   return true;
 }
 
@@ -99,9 +114,9 @@ enum wo_status wo_address_map_put(struct wo_address_map *map, uint64_t address, 
   size_t place = places_below(map, address);
   if (place > 0) place--;
   struct wo__address_run *run = map->places.items[place].run;
-  uint32_t at = items_below(run, address);
-  if (at > 0 && run->items[at - 1].address == address) {
-    run->items[at - 1].value = value;
+  uint32_t at = run->count > 0 ? items_below(run, address) : 0;
+  if (at > 0 && run->addresses[at - 1] == address) {
+    run->values[at - 1] = value;
     return WO_OK;
   }
   if (run->count == RUN_ITEMS) {
@@ -110,10 +125,11 @@ enum wo_status wo_address_map_put(struct wo_address_map *map, uint64_t address, 
     run = map->places.items[place].run;
     at = items_below(run, address);
   }
-  memmove(run->items + at + 1, run->items + at, (run->count - at) * sizeof *run->items);
-  run->items[at] = (struct wo_address_item){address, value};
+  move_items(run, at, at + 1);
+  run->addresses[at] = address;
+  run->values[at] = value;
   run->count++;
-  map->places.items[place].first = run->items[0].address;
+  map->places.items[place].first = run->addresses[0];
   map->count++;
   return WO_OK;
 }
@@ -124,13 +140,13 @@ bool wo_address_map_remove(struct wo_address_map *map, uint64_t address, uint32_
   struct wo__address_place *const place = &map->places.items[above - 1];
   struct wo__address_run *const run = place->run;
   const uint32_t at = items_below(run, address);
-  if (at == 0 || run->items[at - 1].address != address) return false;
-  if (ret_value) *ret_value = run->items[at - 1].value;
-  memmove(run->items + at - 1, run->items + at, (run->count - at) * sizeof *run->items);
+  if (at == 0 || run->addresses[at - 1] != address) return false;
+  if (ret_value) *ret_value = run->values[at - 1];
+  move_items(run, at, at - 1);
   run->count--;
   map->count--;
   if (run->count > 0) {
-    place->first = run->items[0].address;
+    place->first = run->addresses[0];
     return true;
   }
   free(run);

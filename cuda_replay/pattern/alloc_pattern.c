@@ -66,12 +66,12 @@ static enum wo_status refuse(const struct wo__maker *maker, size_t index, const 
 /* Adds an instance that was alive before the first entry; entry `index` shows it. */
 static enum wo_status add_early(struct wo__maker *maker, size_t index, bool is_pending, uint32_t *ret_instance) {
   const uint64_t address = maker->trace->entries.items[index].address;
-  if (wo_address_map_find(&maker->live, address, NULL)) return refuse(maker, index, "the block there was freed before");
+  if (wo_address_table_find(&maker->live, address, NULL)) return refuse(maker, index, "the block there was freed before");
   enum wo_status status = add_instance(maker, index, WO_NO_REQUEST, ret_instance);
   if (status != WO_OK) return status;
   if (!WO_VEC_RESERVE(&maker->early, 1, WO__REQUESTS_MAX)) return WO_E_NOMEM;
   maker->early.items[maker->early.count++] = (struct wo__early){address, *ret_instance, is_pending};
-  return wo_address_map_put(&maker->live, address, *ret_instance);
+  return wo_address_table_put(&maker->live, address, *ret_instance);
 }
 
 /* Finds the instance that lives at entry `index`'s address; an instance from before the first entry is made when an entry first
@@ -101,7 +101,7 @@ static enum wo_status on_alloc(struct wo__maker *maker, size_t index) {
   }
   enum wo_status status = add_instance(maker, index, next_request(maker), &instance);
   if (status == WO_OK) status = add_request(maker, WO_REQUEST_ALLOC, instance, index);
-  return status == WO_OK ? wo_address_map_put(&maker->live, entry->address, instance) : status;
+  return status == WO_OK ? wo_address_table_put(&maker->live, entry->address, instance) : status;
 }
 
 /* Whether the free that entry `index` requests completes at once: then its completion follows directly, because both are written
@@ -116,7 +116,7 @@ static bool completes_at_once(const struct wo__maker *maker, size_t index) {
 /* A free that completes at once. The allocator would wait for streams that used the block, so it needs an explicit completion
  * then. */
 static enum wo_status add_free(struct wo__maker *maker, uint32_t instance, size_t index) {
-  const bool is_used = maker->used.count > 0 && wo_address_map_find(&maker->used, instance, NULL);
+  const bool is_used = maker->used.count > 0 && wo_address_table_find(&maker->used, instance, NULL);
   if (!is_used) return add_request(maker, WO_REQUEST_FREE, instance, index);
   const enum wo_status status = add_request(maker, WO_REQUEST_DEFER, instance, index);
   return status == WO_OK ? add_request(maker, WO_REQUEST_COMPLETE, instance, index) : status;
@@ -139,7 +139,7 @@ static enum wo_status on_free_requested(struct wo__maker *maker, size_t index) {
     maker->pending_count++;
     return add_request(maker, WO_REQUEST_DEFER, instance, index);
   }
-  status = wo_address_map_put(&maker->live, entry->address, WO__GONE);
+  status = wo_address_table_put(&maker->live, entry->address, WO__GONE);
   return status == WO_OK ? add_free(maker, instance, index) : status;
 }
 
@@ -158,7 +158,7 @@ static enum wo_status on_free_completed(struct wo__maker *maker, size_t index) {
   if (index > 0 && entry[-1].action == WO_ACTION_FREE_REQUESTED && entry[-1].address == entry->address) return WO_OK;
   struct wo_instance *const freed = wo__instance_at(maker, entry->address, &instance);
   enum wo_status status = freed ? WO_OK : add_early(maker, index, true, &instance);
-  if (status == WO_OK) status = wo_address_map_put(&maker->live, entry->address, WO__GONE);
+  if (status == WO_OK) status = wo_address_table_put(&maker->live, entry->address, WO__GONE);
   if (status != WO_OK) return status;
   if (!freed && !is_size(entry->size_bytes)) return refuse(maker, index, "no block has this size");
   if (freed && freed->death != WO_NO_REQUEST) maker->pending_count--;
@@ -336,7 +336,7 @@ static enum wo_status on_record_stream(struct wo__maker *maker, size_t index) {
   const struct wo_instance *const used = wo__instance_at(maker, maker->trace->entries.items[index].address, &instance);
   if (!used || used->birth == WO_NO_REQUEST) return WO_OK;
   if (used->death != WO_NO_REQUEST) return refuse(maker, index, "the block there is freed already");
-  const enum wo_status status = wo_address_map_put(&maker->used, instance, 0);
+  const enum wo_status status = wo_address_table_put(&maker->used, instance, 0);
   return status == WO_OK ? add_request(maker, WO_REQUEST_RECORD_STREAM, instance, index) : status;
 }
 
@@ -447,8 +447,8 @@ enum wo_status wo__alloc_pattern_read(const struct wo_recording *recording, cons
   if (status == WO_OK) status = wo__make_untouched(&maker);
   if (status == WO_OK) status = wo__put_in_order(&maker);
   if (status == WO_E_NOMEM) wo_err_set(err, status, "out of memory while the requests of the trace are collected");
-  wo_address_map_done(&maker.live);
-  wo_address_map_done(&maker.used);
+  wo_address_table_done(&maker.live);
+  wo_address_table_done(&maker.used);
   wo__release_cause_done(&maker.release);
   WO_VEC_DONE(&maker.early);
   WO_VEC_DONE(&maker.held);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "cuda_replay/collections/address_map.h"
+#include "cuda_replay/collections/address_table.h"
 #include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/pattern/private_pools_internal.h"
 #include "cuda_replay/pattern/release_cause.h"
@@ -31,8 +32,8 @@ struct wo__maker {
   const struct wo_trace *trace;
   struct wo_alloc_pattern *pattern;
   struct wo_err *err;
-  struct wo_address_map used; /* instances that other streams used, by the instructions */
-  struct wo_address_map live; /* address -> instance, also while pending; WO__GONE where one died */
+  struct wo_address_table used; /* instances that other streams used, by the instructions */
+  struct wo_address_table live; /* address -> instance, also while pending; WO__GONE where one died */
   WO_VEC(struct wo__early) early;
   WO_VEC(uint32_t) held;         /* completions that a retry caused: instances, and their entries */
   struct wo__readings *readings; /* NULL: unsure runs get the reading that fits best */

@@ -10,7 +10,7 @@
 
 /* The instance that lives at an address, or NULL. */
 struct wo_instance *wo__instance_at(const struct wo__maker *maker, uint64_t address, uint32_t *ret_instance) {
-  const bool is_live = wo_address_map_find(&maker->live, address, ret_instance) && *ret_instance != WO__GONE;
+  const bool is_live = wo_address_table_find(&maker->live, address, ret_instance) && *ret_instance != WO__GONE;
   return is_live ? &maker->pattern->instances.items[*ret_instance] : NULL;
 }
 
@@ -128,8 +128,9 @@ static enum wo_status add_early_defers(struct wo__maker *maker) {
 }
 
 enum wo_status wo__put_in_order(struct wo__maker *maker) {
-  if (maker->early.count > 0) qsort(maker->early.items, maker->early.count, sizeof *maker->early.items, compare_early);
   maker->pattern->start_count = maker->early.count;
+  if (maker->early.count == 0) return WO_OK; /* they are in order */
+  qsort(maker->early.items, maker->early.count, sizeof *maker->early.items, compare_early);
   uint32_t *const to = malloc((maker->pattern->instances.count + 1) * sizeof *to);
   if (!to) return WO_E_NOMEM;
   enum wo_status status = order_instances(maker, to);
