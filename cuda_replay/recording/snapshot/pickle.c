@@ -1,6 +1,6 @@
-/* The pickle machine: takes one instruction after the other from the source and runs it. Most of a snapshot is reads of the memo,
- * which have their own loop. The instructions are in pickle_stack.c, pickle_scalar.c, pickle_text.c, pickle_container.c and
- * pickle_refuse.c. */
+/* The pickle machine: takes one instruction after the other from the source and runs it. Most of a snapshot is reads of the memo
+ * and integers, which have their own loop. The instructions are in pickle_stack.c, pickle_scalar.c, pickle_text.c,
+ * pickle_container.c and pickle_refuse.c. */
 #include "cuda_replay/recording/snapshot/pickle.h"
 
 #include <inttypes.h>
@@ -8,10 +8,10 @@
 #include "cuda_replay/recording/snapshot/pickle_internal.h"
 #include "parsers/base/vec.h"
 
-/* The longest instruction with its fixed argument. */
-enum { OP_BYTES_MAX = 9 };
+/* The longest instruction with its fixed argument, and one more: a LONG1 is read with a load of 8 bytes. */
+enum { OP_BYTES_MAX = 10 };
 
-enum { OP_LONG_BINGET = 'j', OP_BINGET = 'h' };
+enum { OP_LONG_BINGET = 'j', OP_BINGET = 'h', OP_BININT = 'J', OP_BININT1 = 'K', OP_BININT2 = 'M', OP_LONG1 = 0x8a };
 
 /* Indexed by the code. A code that no protocol has gets no function. */
 static const struct op {
@@ -58,22 +58,49 @@ enum wo_status wo__op_stop(struct wo_pickle *pickle, uint64_t argument) {
   return WO_OK;
 }
 
-/* Runs a row of BINGET and LONG_BINGET as far as they only push a simple value. False if not even the first one does. */
-static bool run_gets(struct wo_pickle *pickle) {
+/* The value of a LONG1 of `count` bytes, 1 to 7, in one load: 8 bytes are there. */
+static struct wo_pickle_value short_long(const char *bytes, unsigned count) {
+  const unsigned unused_bits = 64 - 8 * count;
+  const int64_t shifted = (int64_t)(wo__pickle_little_endian(bytes, 8) << unused_bits);
+  return wo_value_int(shifted / ((int64_t)1 << unused_bits));
+}
+
+/* Runs a row of instructions that only push a simple value: reads of the memo and integers. False if not even the first one does.
+ * They are nearly all there is in a snapshot. */
+static bool run_pushes(struct wo_pickle *pickle) {
   const char *at = pickle->source->at;
-  if (pickle->source->end - at < OP_BYTES_MAX) return false;
+  if (pickle->source->end - at < OP_BYTES_MAX || pickle->stack.count == pickle->stack.capacity) return false;
   const char *const end = pickle->source->end - OP_BYTES_MAX;
   const struct wo_pickle_value *const memo = pickle->memo.items;
   const size_t memo_count = pickle->memo.count;
   struct wo_pickle_value *out = pickle->stack.items + pickle->stack.count;
   const struct wo_pickle_value *const out_end = pickle->stack.items + pickle->stack.capacity;
   while (at <= end && out < out_end) {
-    const bool is_long = *at == OP_LONG_BINGET;
-    if (!is_long && *at != OP_BINGET) break;
-    const size_t slot = is_long ? (size_t)wo__pickle_little_endian(at + 1, 4) : (size_t)(unsigned char)at[1];
-    if (slot >= memo_count || wo_value_is_open(memo[slot])) break;
-    *out++ = memo[slot];
-    at += is_long ? 5 : 2;
+    const uint8_t code = (uint8_t)*at, first = (uint8_t)at[1];
+    if (code == OP_LONG_BINGET) {
+      const size_t slot = (size_t)wo__pickle_little_endian(at + 1, 4);
+      if (slot >= memo_count || wo_value_is_open(memo[slot])) break;
+      *out++ = memo[slot];
+      at += 5;
+    } else if (code == OP_BINGET) {
+      if (first >= memo_count || wo_value_is_open(memo[first])) break;
+      *out++ = memo[first];
+      at += 2;
+    } else if (code == OP_LONG1 && first > 0 && first <= 7) {
+      *out++ = short_long(at + 2, first);
+      at += 2 + first;
+    } else if (code == OP_BININT1) {
+      *out++ = wo_value_int(first);
+      at += 2;
+    } else if (code == OP_BININT2) {
+      *out++ = wo_value_int((int64_t)wo__pickle_little_endian(at + 1, 2));
+      at += 3;
+    } else if (code == OP_BININT) {
+      *out++ = wo_value_int((int32_t)(uint32_t)wo__pickle_little_endian(at + 1, 4));
+      at += 5;
+    } else {
+      break;
+    }
   }
   const bool has_moved = pickle->source->at != at;
   pickle->source->at = at;
@@ -95,7 +122,7 @@ static enum wo_status step(struct wo_pickle *pickle) {
   if (source->end - source->at < OP_BYTES_MAX) wo_trace_source_peek(source, OP_BYTES_MAX);
   const size_t there = (size_t)(source->end - source->at);
   if (there == 0) return wo__pickle_cut(pickle);
-  if ((*source->at == OP_BINGET || *source->at == OP_LONG_BINGET) && pickle->memo.count > 0 && run_gets(pickle)) return WO_OK;
+  if (run_pushes(pickle)) return WO_OK;
   pickle->opcode = (uint8_t)*source->at;
   pickle->offset = source->end_offset - there;
   const struct op *const op = &ops[pickle->opcode];
