@@ -113,7 +113,7 @@ static void put_trace(struct writer *w, cJSON *root) {
   put_torch(w, trace);
   put_settings(w, trace, "settings", &report->recorded_settings);
   wo_json_put_name(&w->json, trace, "start", starts[report->start_from]);
-  wo_json_put_count(&w->json, trace, "start_ambiguous", report->start.open.count);
+  wo_json_put_count(&w->json, trace, "start_ambiguous", report->open_blocks);
   wo_json_put_bool(&w->json, trace, "truncated", report->recording->is_truncated);
   cJSON *const notes = wo_json_put_array(&w->json, trace, "notes");
   for (size_t i = 0; i < report->recording->notes.count; i++)

@@ -119,6 +119,42 @@ static enum wo_status classify(struct maker *maker) {
   return WO_OK;
 }
 
+/* Whether an equal check has compared the whole trace: all but the rest of a call that began before it. Also gives the bytes that
+ * were reserved before the first entry, by going back from the end. */
+static bool is_whole(const struct wo_replay_report *report, uint64_t *ret_start_bytes) {
+  const struct wo_trace *const trace = report->trace;
+  uint64_t events = 0, bytes = 0;
+  for (size_t i = 0; i < trace->segments.count; i++) bytes += trace->segments.items[i].size_bytes;
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (!wo_entry_is(entry, WO_TRAIT_SEGMENT)) continue;
+    events++;
+    bytes += wo_entry_is(entry, WO_TRAIT_RELEASE) ? entry->size_bytes : -entry->size_bytes;
+  }
+  *ret_start_bytes = trace->has_segments ? bytes : 0;
+  return trace->entries.items[0].action != WO_ACTION_FREE_COMPLETED && report->check.allocations == report->alloc_count &&
+         report->check.segment_events == events;
+}
+
+/* Whether the check is all that is asked for, agrees, and leaves nothing to explain. Then the report needs neither the start nor
+ * the pattern. */
+static enum wo_status ask_check(struct maker *maker, bool *ret_is_answered) {
+  struct wo_replay_report *const report = maker->report;
+  const struct wo_replay_check *const check = &report->check;
+  uint64_t start_bytes = 0;
+  *ret_is_answered = false;
+  if (report->needs_memory || maker->args->change.set_count > 0) return WO_OK;
+  const enum wo_status status = wo_replay_recorded_check(report, maker->err);
+  if (status == WO_E_NOMEM) return status;
+  if (!report->has_check || check->verdict != WO_CHECK_EQUAL || check->refusals > 0) return WO_OK;
+  if (!is_whole(report, &start_bytes)) return WO_OK;
+  *ret_is_answered = true;
+  report->operation_count = report->alloc_count + report->free_count + check->segment_events;
+  report->start_from = start_bytes > 0 ? WO_START_REBUILT : WO_START_EMPTY;
+  report->open_blocks = check->open_blocks;
+  return WO_OK;
+}
+
 /* All later steps need start and pattern; if one of them cannot be made, that is the answer. */
 static enum wo_status prepare(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
@@ -128,6 +164,7 @@ static enum wo_status prepare(struct maker *maker) {
   if (status != WO_OK) return refuse(maker, status);
   report->start_from = report->start.segments.count > 0 ? WO_START_REBUILT : WO_START_EMPTY;
   if (maker->recording->fidelity != WO_TRACE_EXACT) report->start_from = WO_START_APPROXIMATE;
+  report->open_blocks = report->start.open.count;
   return WO_OK;
 }
 
@@ -249,14 +286,17 @@ static enum wo_status run_all(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   const char *const lack = wo_trace_lack(maker->recording, maker->trace);
   if (lack) return make_state(maker, lack);
-  enum wo_status status = prepare(maker);
+  bool is_answered = false;
+  enum wo_status status = ask_check(maker, &is_answered);
+  if (status == WO_OK && is_answered) return conclude(maker);
+  if (status == WO_OK) status = prepare(maker);
   if (status == WO_OK && report->verdict == WO_REPLAY_REFUSED) return report_holdings(maker);
   if (status != WO_OK) return status;
   /* A file with requests only has no results to compare and no addresses: every answer is a what-if. */
   const bool is_asked_only = maker->recording->has_only_ids && !report->is_check && !maker->args->has_at;
   if (!is_asked_only) status = wo_replay_recorded_run(report, maker->err);
   if (status == WO_E_RANGE || status == WO_E_USAGE) return refuse(maker, status);
-  if (status == WO_OK && (report->needs_memory || report->has_memory)) status = classify(maker);
+  if (status == WO_OK) status = classify(maker);
   const bool has_whatif = report->is_changed || report->is_on_gpu || wo_change_alters_program(&maker->args->change) ||
                           ((maker->args->change.capacity_bytes > 0 || is_asked_only) && !maker->args->is_sweep);
   if (status == WO_OK && maker->args->has_at) status = run_state(maker);

@@ -69,24 +69,18 @@ static struct wo_replay_options options_of(const struct wo_replay_report *report
       .settings = report->recorded_settings, .torch = report->torch, .start = &report->start, .has_probes = true};
 }
 
-/* Compares with the recording if it has addresses. The version of torch is then the one that agrees. */
-static enum wo_status run_check(struct wo_replay_report *report, struct wo_err *err) {
+enum wo_status wo_replay_recorded_check(struct wo_replay_report *report, struct wo_err *err) {
   const struct wo_replay_check_options options = {.settings = &report->recorded_settings,
                                                   .torch = report->is_torch_assumed ? 0 : report->torch};
   if (report->recording->fidelity != WO_TRACE_EXACT) return WO_OK;
-  const enum wo_status status = wo_replay_check_run(report->recording, report->trace, &options, &report->check, err);
-  if (status != WO_OK) return status;
+  if (!report->has_check) {
+    const enum wo_status status = wo_replay_check_run(report->recording, report->trace, &options, &report->check, err);
+    if (status != WO_OK) return status;
+  }
   report->has_check = true;
   if (report->check.verdict == WO_CHECK_REFUSED) return wo_err_set(err, WO_E_RANGE, "%s", report->check.why);
   if (report->is_torch_assumed && report->check.torch != 0) report->torch = report->check.torch;
   return WO_OK;
-}
-
-/* Whether the check is the whole answer: it agrees, and nobody asks for the memory. Its run counts as one of the replays. */
-static bool is_answered(struct wo_replay_report *report) {
-  if (report->needs_memory || !report->has_check || report->check.verdict != WO_CHECK_EQUAL) return false;
-  report->operation_count += report->recorded_pattern.requests.count + report->check.segment_events_equal;
-  return true;
 }
 
 /* Runs the entries twice: the check stops at the first difference, memory is followed to the end. */
@@ -94,8 +88,8 @@ enum wo_status wo_replay_recorded_run(struct wo_replay_report *report, struct wo
   assert(report->recording != NULL && report->trace != NULL && !report->has_memory);
   struct fresh fresh = {.report = report};
   const struct wo_memory_devices devices = {&fresh, make_fresh, {&fresh, on_step}};
-  enum wo_status status = run_check(report, err);
-  if (status != WO_OK || is_answered(report)) return status;
+  enum wo_status status = wo_replay_recorded_check(report, err);
+  if (status != WO_OK) return status;
   const struct wo_replay_options options = options_of(report);
   /* If the model differs from the recording, its addresses are used no longer: the figures are those of the model alone. */
   fresh.is_free = !report->has_check || report->check.verdict != WO_CHECK_EQUAL;

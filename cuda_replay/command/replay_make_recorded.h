@@ -4,9 +4,14 @@
 
 #include "cuda_replay/command/replay_report.h"
 
-/* Compares a replay with the recording (report->check), and runs it again for the peaks and the memory over time
- * (report->recorded, report->memory). The report must have the recording, the start, the pattern and the version; an assumed
- * version is replaced by the one that agrees. Recordings without addresses are not compared, and run with invented ones.
+/* Compares a replay with the recording (report->check), once: a second call only repeats its status. Needs the recording and the
+ * version; an assumed version is replaced by the one that agrees. Recordings without addresses are not compared. Failures as
+ * below. */
+enum wo_status wo_replay_recorded_check(struct wo_replay_report *report, struct wo_err *err);
+
+/* Compares a replay with the recording, and runs it again for the peaks and the memory over time
+ * (report->recorded, report->memory). The report must have the recording, the start, the pattern and the version.
+ * Recordings without addresses are not compared, and run with invented ones.
  * WO_E_RANGE and WO_E_USAGE: the recording cannot be replayed, with the reason; WO_E_NOMEM. */
 enum wo_status wo_replay_recorded_run(struct wo_replay_report *report, struct wo_err *err);
 

@@ -64,6 +64,7 @@ struct wo_replay_report {
   uint16_t torch;        /* the version with the rules that were followed */
   bool is_torch_assumed; /* neither the file nor the command line has it */
   enum wo_start_from start_from;
+  size_t open_blocks; /* whose size at the start stayed open */
 
   /* The question. */
   struct wo_alloc_settings recorded_settings; /* as recorded; with --check the given ones, if any */

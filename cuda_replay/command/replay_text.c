@@ -221,12 +221,12 @@ static void write_start(struct wo_replay_writer *w) {
       [WO_START_EMPTY] = "the recording begins with an empty allocator",
       [WO_START_REBUILT] = "the state before the first entry was rebuilt from the segments at the end",
       [WO_START_APPROXIMATE] = "the state before the first entry is not in the recording: it was guessed"};
-  const bool is_plain = w->report->start_from != WO_START_APPROXIMATE && w->report->start.open.count == 0;
+  const bool is_plain = w->report->start_from != WO_START_APPROXIMATE && w->report->open_blocks == 0;
   if (is_plain && !w->report->is_check && !w->style.is_verbose) return;
   wo_text_add(&w->line, "start: %s", texts[w->report->start_from]);
-  if (w->report->start.open.count > 0) {
+  if (w->report->open_blocks > 0) {
     wo_text_add(&w->line, "; of ");
-    wo__replay_count(&w->line, w->report->start.open.count, "block", "blocks");
+    wo__replay_count(&w->line, w->report->open_blocks, "block", "blocks");
     wo_text_add(&w->line, " the recording does not tell the last 1 MiB");
   }
   wo__replay_put(w, 2, 4);

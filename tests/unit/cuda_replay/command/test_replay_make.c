@@ -1,9 +1,11 @@
 /* From a recording to the report of `whyoom replay`: verdicts, figures, refusals, memory that is out, real recordings. */
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -135,6 +137,42 @@ static void test_verdicts(void **state) {
     wo_replay_report_done(&report);
     wo_recording_free(recording);
   }
+}
+
+/* The text of --check for one trace. */
+static void check_text(const struct wo_recording *recording, const struct wo_trace *trace, bool shows_memory,
+                       struct wo_text *text) {
+  const struct wo_replay_args args = {.is_check = true, .shows_memory = shows_memory, .no_times = true};
+  struct wo_replay_report report;
+  struct wo_err err = {0};
+  if (wo_replay_make(recording, trace, WO_VIEW("x"), &args, &report, &err) != WO_OK) fail_msg("%s", err.message);
+  wo_replay_text(&report, (struct wo_text_style){.width = 100}, text);
+  if (!shows_memory && report.verdict == WO_REPLAY_REPRODUCED && report.check.refusals == 0) assert_false(report.has_memory);
+  wo_replay_report_done(&report);
+}
+
+/* --check says the same whether or not the memory is followed beside it. */
+static void check_needs_no_memory(void **state) {
+  (void)state;
+  glob_t found;
+  assert_int_equal(glob(RECORDINGS "*.jsonl", 0, NULL, &found), 0);
+  assert_int_equal(glob(WO_SOURCE_DIR "/tests/oracle/cases/*.jsonl", GLOB_APPEND, NULL, &found), 0);
+  for (size_t i = 0; i < found.gl_pathc; i++) {
+    struct wo_recording *recording = NULL;
+    struct wo_err err = {0};
+    if (wo_trace_open(found.gl_pathv[i], &recording, &err) != WO_OK) fail_msg("%s: %s", found.gl_pathv[i], err.message);
+    for (size_t j = 0; j < recording->traces.count; j++) {
+      struct wo_text with = {0}, without = {0};
+      check_text(recording, &recording->traces.items[j], true, &with);
+      check_text(recording, &recording->traces.items[j], false, &without);
+      assert_false(with.is_failed || without.is_failed);
+      if (with.len != without.len || memcmp(with.ptr, without.ptr, with.len) != 0) fail_msg("%s", found.gl_pathv[i]);
+      wo_text_done(&with);
+      wo_text_done(&without);
+    }
+    wo_recording_free(recording);
+  }
+  globfree(&found);
 }
 
 /* Wishes that a recording cannot meet. */
@@ -507,6 +545,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(intervals_reach_beyond_their_ends),
       cmocka_unit_test(test_verdicts),
+      cmocka_unit_test(check_needs_no_memory),
       cmocka_unit_test(test_refused_wishes),
       cmocka_unit_test(test_figures),
       cmocka_unit_test(test_state_at_the_end),
