@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Whether reading logs takes as few instructions as it did: the figure that does not depend on the load of a machine.
+"""Whether reading logs, and checking recordings, takes as few instructions as it did: the figure that does not depend on the load of a machine.
 
 usage: check_instructions.py WHYOOM JOBS KEPT.json [--update]
 
 Counts the instructions of `whyoom LOG` for a byte of small logs (make_logs.py), those of a job of 4 KB after the first
-(bench_jobs), and those of a job that the store of a scan knows (the report included), under valgrind's cachegrind, and compares
-them with the kept figures. More than a tenth above one is a failure.
+(bench_jobs), those of a job that the store of a scan knows (the report included), and those of `whyoom replay --check` for an
+entry of a recording (make_recording.py), under valgrind's cachegrind, and compares them with the kept figures. More than a tenth
+above one is a failure.
 Skipped (exit status 77) where valgrind is not installed, or for a build other than the one that the figures are of.
 
 The figures are those of a build of type RelWithDebInfo; with --update they are written anew, which belongs into a commit that
@@ -24,6 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LOG_BYTES = 6_000_000
 JOB_FILES = 25
 KNOWN_FILES = (250, 1000)
+ENTRIES = (10_000, 40_000)
 WORSE = 1.10
 
 
@@ -51,6 +53,16 @@ def count_unchanged(whyoom, files, folder):
     return count(command, folder)
 
 
+def count_check(whyoom, entries, folder):
+    """Instructions of the check of a recording, which must agree: the reading included."""
+    path = os.path.join(folder, "recording-%d.pickle" % entries)
+    subprocess.run([sys.executable, "-B", os.path.join(HERE, "make_recording.py"), str(entries), path], check=True)
+    command = [whyoom, "--no-sandbox", "replay", "--check", path]
+    if b"as recorded" not in subprocess.run(command, capture_output=True, check=True).stdout:
+        sys.exit("the made-up recording is not reproduced")
+    return count(command, folder)
+
+
 def measure(whyoom, jobs, folder):
     figures = {}
     for kind in ("varied", "quiet", "idle"):
@@ -67,6 +79,8 @@ def measure(whyoom, jobs, folder):
     few, many = KNOWN_FILES
     spent = count_unchanged(whyoom, many, folder) - count_unchanged(whyoom, few, folder)
     figures["per_unchanged_job"] = round(spent / (many - few))
+    few, many = ENTRIES
+    figures["per_checked_entry"] = round((count_check(whyoom, many, folder) - count_check(whyoom, few, folder)) / (many - few))
     return figures
 
 
