@@ -2,8 +2,10 @@
  *
  * Usage: driver PROGRAM | compare TORCH PROGRAM. Prints the first disagreement of each sequence, then one line of counts:
  * sequences, operations, requests, out-of-memory, entries, disagreements; sequences that torch itself aborted (lines A);
- * sequences that the model refused to go on with, because torch fails there or is in ruins from there on (lines R, and a for
- * torch's message); sequences that went apart where the order of frees is open. Exit status 1 when anything disagreed. */
+ * sequences that the model refused to go on with, because torch fails there or is in ruins from there on (lines R, which end in
+ * what became of torch, and a for its message), and of these: those in which torch failed, those after which its accounts are
+ * wrong, those in which it went on without trouble; sequences that went apart where the order of frees is open. Exit status 1
+ * when anything disagreed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +26,15 @@ struct line {
   size_t length;
 };
 
+/* What torch says that it has, and what the card gave it, in bytes, up to the last answer of a sequence. */
+struct account {
+  uint64_t card_bytes; /* held by calls of the card */
+  uint64_t told_bytes; /* reserved, by its statistics */
+  uint64_t laid_bytes; /* of the segments of the final layout */
+  bool has_failed;     /* it threw, or crashed */
+  bool has_ended;      /* the final layout came */
+};
+
 struct comparison {
   struct wo_lockstep *lockstep;
   uint16_t torch;
@@ -33,20 +44,43 @@ struct comparison {
   size_t answer_capacity;
   size_t answer_length;
   bool has_answer;
+  struct account account;
   struct wo_oracle_calls calls;   /* of the real one, for one request */
   struct wo_oracle_calls entries; /* of the real one, for the sequence */
   uint64_t sequence;
   uint64_t request; /* in the sequence */
   bool has_disagreed;
   uint64_t sequences, operations, mallocs, ooms, entry_count, disagreements, aborted, refused, open;
+  uint64_t refused_failed, refused_ruined, refused_fine;
   bool is_modelled; /* the model could do the last request */
 };
+
+/* The number of a line at a place that counts from 0. */
+static uint64_t number_at(const char *line, const char *end, size_t place) {
+  const char *at = line + 1;
+  uint64_t number = 0;
+  for (size_t i = 0; i <= place; i++) number = wo_oracle_number(&at, end);
+  return number;
+}
+
+static void keep_account(struct account *account, const char *line, size_t length) {
+  enum { RESERVED_AT = 5 * 3 * 4 };
+  const char *const end = line + length;
+  if (line[0] == 'S') *account = (struct account){0};
+  if (line[0] == 'A' || line[0] == 'M') account->card_bytes += number_at(line, end, 1);
+  if (line[0] == 'F' || line[0] == 'U') account->card_bytes -= number_at(line, end, 1);
+  if (line[0] == 'P') account->told_bytes = number_at(line, end, RESERVED_AT);
+  if (line[0] == 'G') account->laid_bytes += number_at(line, end, 1);
+  if (line[0] == '!') account->has_failed = true;
+  if (line[0] == 'L') account->has_ended = true;
+}
 
 static void next_answer(struct comparison *c) {
   const ssize_t got = getline(&c->answer, &c->answer_capacity, stdin);
   c->has_answer = got > 0;
   c->answer_length = got > 0 ? (size_t)got - (c->answer[got - 1] == '\n') : 0;
   if (c->has_answer) c->answer[c->answer_length] = 0;
+  if (c->has_answer) keep_account(&c->account, c->answer, c->answer_length);
 }
 
 static struct line program_line(const struct comparison *c) {
@@ -263,6 +297,14 @@ static void skip_line(struct comparison *c) {
   c->program_at += program_line(c).length + 1;
 }
 
+/* What became of torch after a request that the model refused. */
+static const char *judge_refusal(struct comparison *c, const struct account *account) {
+  if (account->has_failed || !account->has_ended) return c->refused_failed++, "torch fails";
+  if (account->card_bytes != account->told_bytes || account->told_bytes != account->laid_bytes)
+    return c->refused_ruined++, "torch's accounts are wrong";
+  return c->refused_fine++, "torch goes on";
+}
+
 static void compare_sequence(struct comparison *c) {
   const struct line header = program_line(c);
   const char *at = header.at + 1;
@@ -291,17 +333,21 @@ static void compare_sequence(struct comparison *c) {
     compare_end(c);
   else if (c->is_modelled)
     c->aborted++;
-  else {
+  else
     c->refused++;
-    printf("R sequence %" PRIu64 " request %" PRIu64 ": %s\n", c->sequence, c->request, wo_lockstep_message(c->lockstep));
-  }
+  const bool is_judged = !has_ended && !c->is_modelled;
   if (!is_refused) check_valid(c);
+  struct account last = c->account;
   while (c->has_answer && c->answer[0] != 'S') {
     if (c->answer[0] == '!')
       printf("%c sequence %" PRIu64 " request %" PRIu64 ": %.200s\n", c->is_modelled ? 'A' : 'a', c->sequence, c->request,
              c->answer);
+    last = c->account;
     next_answer(c);
   }
+  if (is_judged)
+    printf("R sequence %" PRIu64 " request %" PRIu64 ": %s; %s\n", c->sequence, c->request, wo_lockstep_message(c->lockstep),
+           judge_refusal(c, &last));
 }
 
 static struct text read_file(const char *path) {
@@ -332,8 +378,10 @@ int main(int argc, char **argv) {
   next_answer(&c);
   while (!program_ended(&c)) compare_sequence(&c);
   printf("sequences %" PRIu64 " operations %" PRIu64 " mallocs %" PRIu64 " ooms %" PRIu64 " entries %" PRIu64
-         " disagreements %" PRIu64 " aborted %" PRIu64 " refused %" PRIu64 " open %" PRIu64 "\n",
-         c.sequences, c.operations, c.mallocs, c.ooms, c.entry_count, c.disagreements, c.aborted, c.refused, c.open);
+         " disagreements %" PRIu64 " aborted %" PRIu64 " refused %" PRIu64 " open %" PRIu64 " failed %" PRIu64 " ruined %" PRIu64
+         " fine %" PRIu64 "\n",
+         c.sequences, c.operations, c.mallocs, c.ooms, c.entry_count, c.disagreements, c.aborted, c.refused, c.open,
+         c.refused_failed, c.refused_ruined, c.refused_fine);
   wo_lockstep_free(c.lockstep);
   free(c.calls.items);
   free(c.entries.items);

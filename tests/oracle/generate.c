@@ -24,9 +24,11 @@ enum feature {
   USES_STREAMS = 16,
   USES_POOLS = 32,
   USES_CAPS = 64,
-  USES_CHANGES = 128, /* settings, fraction and capacity change while it runs */
-  USES_NEWER = 256,   /* settings of 2.10 and later */
-  USES_MEMPOOLS = 512 /* private pools without a capture (MemPool) */
+  USES_CHANGES = 128,   /* settings, fraction and capacity change while it runs */
+  USES_NEWER = 256,     /* settings of 2.10 and later */
+  USES_MEMPOOLS = 512,  /* private pools without a capture (MemPool) */
+  USES_LIMITS = 1024,   /* capacity, fraction and thresholds that whole segments meet to the byte */
+  USES_RELEASES = 2048, /* pools are begun, released and begun again all the time; at the end everything is given back */
 };
 
 static const struct {
@@ -45,6 +47,8 @@ static const struct {
     {"oom", USES_CAPS},
     {"mix", USES_EXPANDABLE | USES_SPLIT | USES_ROUNDUP | USES_GC | USES_STREAMS | USES_POOLS | USES_CAPS | USES_CHANGES},
     {"newer", USES_NEWER | USES_EXPANDABLE | USES_SPLIT | USES_CAPS | USES_CHANGES},
+    {"limits", USES_LIMITS | USES_SPLIT | USES_ROUNDUP | USES_GC | USES_CAPS},
+    {"graphs", USES_RELEASES | USES_MEMPOOLS | USES_POOLS | USES_STREAMS | USES_EXPANDABLE | USES_CAPS},
 };
 
 /* Raw pointers of streams: the default one, and others whose order as numbers is not the order of use. */
@@ -57,7 +61,8 @@ struct slot {
 };
 
 struct pool {
-  uint64_t id; /* 0 = none */
+  uint64_t id;      /* 0 = none */
+  uint64_t last_id; /* that lost its last user; 0 = none */
   uint64_t stream;
   bool is_open;
   bool is_capture;
@@ -71,6 +76,8 @@ struct writer {
   uint64_t total_bytes;
   uint64_t target_bytes; /* of live blocks, about */
   uint64_t live_bytes;
+  uint64_t limit_bytes; /* of the fraction: whole segments, and at the most a block beside it */
+  uint64_t split_bytes; /* max_split_size, or 0 */
   uint64_t palette[PALETTE];
   unsigned palette_pct; /* how often a size is one of the palette: ties */
   unsigned pattern;     /* who is freed: 0 random, 1 newest, 2 oldest */
@@ -104,7 +111,10 @@ static uint64_t border_size(struct writer *w) {
                                      60 * MIB, 64 * MIB, 100 * MIB, 128 * MIB, 200 * MIB, 256 * MIB, 12 * MIB, 30 * MIB};
   static const int64_t steps[] = {0, 0, 0, 1, -1, 512, -512, 513, -513, 511, -511, 1048576, -1048576, 1048577, -1048577, 1049088};
   uint64_t size = borders[below(w, sizeof borders / sizeof *borders)];
-  if (chance(w, 20)) size = (1 + below(w, 60)) * 2 * MIB;
+  if (w->split_bytes && chance(w, 20))
+    size = w->split_bytes;
+  else if (chance(w, 20))
+    size = (1 + below(w, 60)) * 2 * MIB;
   const int64_t step = steps[below(w, sizeof steps / sizeof *steps)];
   return step < 0 && (uint64_t)-step >= size ? size : size + (uint64_t)step;
 }
@@ -112,7 +122,7 @@ static uint64_t border_size(struct writer *w) {
 static uint64_t fresh_size(struct writer *w) {
   const uint64_t kind = below(w, 100);
   uint64_t size = 0;
-  if (kind < 35)
+  if (kind < 35 || ((w->features & USES_LIMITS) && kind < 80))
     size = border_size(w);
   else if (kind < 50)
     size = 1 + below(w, 8192);
@@ -179,6 +189,7 @@ static void add_split(struct writer *w, unsigned segment_mb, char *text, size_t 
   static const unsigned splits_mb[] = {21, 22, 25, 32, 40, 64, 100, 128, 200, 512};
   char setting[80];
   const unsigned split_mb = splits_mb[below(w, 10)];
+  w->split_bytes = (w->features & USES_LIMITS) ? (split_mb < segment_mb ? segment_mb : split_mb) * MIB : 0;
   snprintf(setting, sizeof setting, "max_split_size_mb:%u", split_mb < segment_mb ? segment_mb : split_mb);
   add_setting(text, capacity, setting);
   if (w->torch >= 206 && chance(w, 50)) {
@@ -189,17 +200,22 @@ static void add_split(struct writer *w, unsigned segment_mb, char *text, size_t 
 
 /* A settings string of the group, perhaps empty; an "expandable" is stated either way, since it outlives a string. */
 static void make_settings(struct writer *w, char *text, size_t capacity) {
-  const bool is_mix = (w->features & USES_CHANGES) != 0;
+  const bool is_mix = (w->features & (USES_CHANGES | USES_LIMITS | USES_RELEASES)) != 0;
+  static const char *const halves[] = {"5", "25", "75", "125", "875", "625"};
   unsigned segment_mb = 20;
   char setting[80];
   text[0] = 0;
+  w->split_bytes = 0;
   if (w->features & USES_NEWER) segment_mb = add_newer(w, text, capacity);
   if ((w->features & USES_EXPANDABLE) && w->torch >= 201)
     add_setting(text, capacity, !is_mix || chance(w, 60) ? "expandable_segments:True" : "expandable_segments:False");
   if ((w->features & USES_SPLIT) && (!is_mix || chance(w, 50))) add_split(w, segment_mb, text, capacity);
   if ((w->features & USES_ROUNDUP) && (!is_mix || chance(w, 30))) add_roundup(w, text, capacity);
   if ((w->features & USES_GC) && (!is_mix || chance(w, 50))) {
-    snprintf(setting, sizeof setting, "garbage_collection_threshold:0.%02u", (unsigned)(5 + below(w, 90)));
+    if (w->features & USES_LIMITS)
+      snprintf(setting, sizeof setting, "garbage_collection_threshold:0.%s", halves[below(w, 6)]);
+    else
+      snprintf(setting, sizeof setting, "garbage_collection_threshold:0.%02u", (unsigned)(5 + below(w, 90)));
     add_setting(text, capacity, setting);
   }
 }
@@ -257,6 +273,18 @@ static void write_record_stream(struct writer *w) {
   printf("r %zu %" PRIu64 "\n", slot, stream);
 }
 
+/* A byte, a block or nothing beside a limit. */
+static uint64_t beside(struct writer *w, uint64_t bytes) {
+  static const int64_t steps[] = {0, 0, 0, -1, 1, -512, 512};
+  return bytes + (uint64_t)steps[below(w, sizeof steps / sizeof *steps)];
+}
+
+/* A pool that no one uses any more may come back under its name: a graph is captured into the pool of one that is gone. */
+static uint64_t pool_name(struct writer *w, struct pool *pool) {
+  const bool is_again = (w->features & USES_RELEASES) && pool->last_id && chance(w, 2);
+  return is_again ? pool->last_id : w->next_pool++;
+}
+
 static void write_pool(struct writer *w) {
   struct pool *pool = &w->pools[below(w, POOLS)];
   if (pool->id && pool->is_open) {
@@ -264,14 +292,17 @@ static void write_pool(struct writer *w) {
     printf("e %" PRIu64 "\n", pool->id);
   } else if (pool->id && chance(w, 50)) {
     printf("d %" PRIu64 "\n", pool->id);
-    if (--pool->uses == 0) pool->id = 0;
+    if (--pool->uses == 0) {
+      pool->last_id = pool->id;
+      pool->id = 0;
+    }
   } else {
     for (size_t i = 0; i < POOLS; i++)
       if (w->pools[i].id && w->pools[i].is_open && chance(w, 70)) return;
     const uint64_t stream = stream_names[1 + below(w, w->stream_count - 1)];
     for (size_t i = 0; i < POOLS; i++)
       if (w->pools[i].id && w->pools[i].is_open && w->pools[i].stream == stream) return;
-    if (!pool->id) pool->id = w->next_pool++;
+    if (!pool->id) pool->id = pool_name(w, pool);
     pool->uses++;
     pool->stream = stream;
     pool->is_open = true;
@@ -290,10 +321,21 @@ static void write_change(struct writer *w) {
     printf("k %" PRIu64 "\n", (1 + below(w, w->total_bytes / (2 * MIB))) * 2 * MIB);
 }
 
+/* The limits move by whole segments, so that requests meet them again. */
+static void write_limit(struct writer *w) {
+  const uint64_t segments = w->limit_bytes / (2 * MIB);
+  if (chance(w, 50))
+    printf("k %" PRIu64 "\n", beside(w, (1 + segments / 2 + below(w, segments)) * 2 * MIB));
+  else
+    printf("p %u\n", (unsigned)(250000 * (1 + below(w, 4))));
+}
+
 static void write_rare(struct writer *w) {
   const uint64_t kind = below(w, 100);
   if (kind < 30 && !is_capturing(w))
     puts("x");
+  else if (kind < 60 && (w->features & USES_LIMITS))
+    write_limit(w);
   else if (kind < 45 && (w->features & USES_CAPS) && !(w->features & USES_GC))
     printf("k %" PRIu64 "\n", w->total_bytes - below(w, w->total_bytes / (4 * MIB)) * 2 * MIB);
   else if (kind < 60 && (w->features & (USES_GC | USES_CAPS)))
@@ -308,7 +350,7 @@ static void write_operation(struct writer *w) {
   const uint64_t kind = below(w, 1000);
   if (kind < 20)
     write_rare(w);
-  else if (kind < 80 && (w->features & USES_POOLS))
+  else if (kind < ((w->features & USES_RELEASES) ? 200 : 80) && (w->features & USES_POOLS))
     write_pool(w);
   else if (kind < 160 && (w->features & USES_STREAMS) && w->live_count)
     write_record_stream(w);
@@ -320,10 +362,41 @@ static void write_operation(struct writer *w) {
     write_malloc(w);
 }
 
+/* Frees all blocks but those that only a capture frees. */
+static void free_all(const struct writer *w) {
+  for (size_t i = 0; i < w->live_count; i++)
+    if (!w->slots[w->live[i]].is_of_capture) printf("f %zu\n", w->live[i]);
+}
+
+/* Everything is given back: captures end, pools lose their users, blocks are freed, in an order of their own. */
+static void write_end(struct writer *w) {
+  for (size_t i = 0; i < POOLS; i++)
+    if (w->pools[i].id && w->pools[i].is_open) printf("e %" PRIu64 "\n", w->pools[i].id);
+  const bool frees_first = chance(w, 50);
+  if (frees_first) free_all(w);
+  for (size_t i = 0; i < POOLS; i++)
+    for (; w->pools[i].id && w->pools[i].uses > 0; w->pools[i].uses--) printf("d %" PRIu64 "\n", w->pools[i].id);
+  if (chance(w, 50)) puts("x");
+  if (!frees_first) free_all(w);
+  for (size_t i = 0; i < STREAMS; i++) printf("c %" PRIu64 "\n", stream_names[i]);
+  puts("x\nn\nx");
+}
+
+/* A card, and a fraction of it that lets whole segments in. Returns the fraction in parts per million. */
+static unsigned choose_limits(struct writer *w) {
+  static const unsigned parts[] = {500000, 250000, 750000, 800000, 1000000, 1000000, 640000};
+  const unsigned part = parts[below(w, sizeof parts / sizeof *parts)];
+  w->limit_bytes = beside(w, (16 + 8 * below(w, 20)) * 2 * MIB);
+  w->total_bytes = (w->limit_bytes * 1000000 + part - 1) / part;
+  return part;
+}
+
 static void begin(struct writer *w, uint64_t index) {
   const bool is_small = (w->features & USES_CAPS) != 0;
+  unsigned part = 0;
   char text[400];
   w->total_bytes = (is_small ? 32 + below(w, 500) : 4096 + below(w, 40000)) * 2 * MIB;
+  if (w->features & USES_LIMITS) part = choose_limits(w);
   w->target_bytes = w->total_bytes / 4 + below(w, w->total_bytes);
   if (!is_small) w->target_bytes = (50 + below(w, 2000)) * MIB;
   w->live_bytes = 0;
@@ -337,7 +410,10 @@ static void begin(struct writer *w, uint64_t index) {
   for (size_t i = 0; i < PALETTE; i++) w->palette[i] = fresh_size(w);
   make_settings(w, text, sizeof text);
   printf("S %" PRIu64 " %" PRIu64 " %u %" PRIu64 " %s\n", index, w->total_bytes, (unsigned)below(w, 4), below(w, 1000000), text);
-  if ((w->features & USES_GC) && chance(w, 90)) printf("p %u\n", (unsigned)(100000 + below(w, 900001)));
+  if (part)
+    printf("p %u\n", part);
+  else if ((w->features & USES_GC) && chance(w, 90))
+    printf("p %u\n", (unsigned)(100000 + below(w, 900001)));
 }
 
 int main(int argc, char **argv) {
@@ -360,6 +436,7 @@ int main(int argc, char **argv) {
   for (uint64_t i = 0; i < sequences; i++) {
     begin(&w, i);
     for (uint64_t k = 0; k < operations; k++) write_operation(&w);
+    if (w.features & USES_RELEASES) write_end(&w);
   }
   return 0;
 }
