@@ -6,6 +6,12 @@
 
 /* ---- Life ---- */
 
+/* The bytes that a share may have, which is no whole number. */
+static uint64_t whole_bytes(const struct wo_allocator *a, double bytes) {
+  const uint64_t below = (uint64_t)bytes;
+  return below + (wo_torch_has(a->torch, WO_TORCH_FRACTION_IS_ROUNDED) && bytes - (double)below >= 0.5);
+}
+
 /* Sets the limit of the memory fraction: a share of the card's total memory, in force from this moment. */
 static void set_limits(struct wo_allocator *a) {
   uint64_t free_bytes = 0;
@@ -16,7 +22,7 @@ static void set_limits(struct wo_allocator *a) {
   const bool has_fraction = a->settings.memory_fraction > 0 && !is_full;
   const double allowed = a->settings.memory_fraction * (double)total_bytes;
   const bool has_limit = has_fraction && total_bytes != UINT64_MAX && allowed < (double)INT64_MAX;
-  a->allowed_bytes = has_limit ? (uint64_t)allowed : UINT64_MAX;
+  a->allowed_bytes = has_limit ? whole_bytes(a, allowed) : UINT64_MAX;
   a->collects_garbage = has_fraction && a->settings.garbage_collection_threshold > 0;
 }
 

@@ -167,20 +167,23 @@ static enum wo_status release_bin(struct wo_allocator *a, const struct wo__bin *
   return status == WO_OK ? release_idle(a, bin, WO__IDLE_RANGE, WO__IDLE_PART) : status;
 }
 
-static bool has_blocks(const struct wo_allocator *a, const struct wo__bin *bin) {
+/* Whether anything in a bin is mapped. */
+static bool has_memory(const struct wo_allocator *a, const struct wo__bin *bin) {
   for (size_t i = 0; i < bin->shelves.count; i++) {
-    if (wo__shelf(a, bin->shelves.items[i])->block_count > 0) return true;
+    const struct wo__shelf *const shelf = wo__shelf(a, bin->shelves.items[i]);
+    if (shelf->block_count > shelf->unmapped.count) return true;
   }
   return false;
 }
 
-/* Releases a private pool without users; the pool is gone when it has no memory left. */
+/* Releases a private pool without users; the pool is gone when it has no memory left. Ranges in which nothing is mapped stay
+ * reserved, and nothing finds them any more. */
 enum wo_status wo__release_private(struct wo_allocator *a, uint32_t pool) {
   enum wo_status status = release_bin(a, &a->pools.items[pool].small);
   if (status == WO_OK) status = release_bin(a, &a->pools.items[pool].large);
   if (status != WO_OK || a->pools.items[pool].segment_count > 0) return status;
   wo__pool_forget(a, pool);
-  if (!has_blocks(a, &a->pools.items[pool].small) && !has_blocks(a, &a->pools.items[pool].large)) return WO_OK;
+  if (!has_memory(a, &a->pools.items[pool].small) && !has_memory(a, &a->pools.items[pool].large)) return WO_OK;
   return wo__refuse(a, "torch forgets a private pool here that still holds memory: it miscounts expandable segments");
 }
 

@@ -87,7 +87,7 @@ static enum wo_status plain_empty(struct plain *p, bool in_capture) {
     if (status != WO_OK || p->pools[i].segments != 0) continue;
     p->pools[i].exists = false;
     for (struct plain_block *b = p->blocks; b != NULL; b = b->list_next) {
-      if (b->pool == i) status = WO_E_USAGE;
+      if (b->pool == i && b->is_mapped) status = WO_E_USAGE;
     }
   }
   return status;

@@ -218,7 +218,8 @@ static void plain_set(struct plain *p, const struct wo_alloc_settings *settings)
   p->settings = *settings;
   p->device->memory_info(p->device->state, &free_bytes, &total);
   p->has_fraction = settings->memory_fraction > 0 && (p->torch < 210 || settings->memory_fraction < 1);
-  p->allowed = p->has_fraction ? (uint64_t)(settings->memory_fraction * (double)total) : 0;
+  const double allowed = settings->memory_fraction * (double)total + (p->torch >= 213 ? 0.5 : 0);
+  p->allowed = p->has_fraction ? (uint64_t)allowed : 0;
 }
 
 static bool plain_collects(const struct plain *p) {
