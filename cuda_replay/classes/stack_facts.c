@@ -176,8 +176,8 @@ static void read_python(const struct wo_frame *frame, struct frame_facts *facts)
   facts->is_python = true;
   facts->flags = WO_STACK_HAS_PYTHON;
   facts->is_dull = wo_view_has(frame->file, "torch/nn/modules/module.py") || wo_view_ends(frame->file, "torch/functional.py") ||
-                   wo_view_has(frame->file, "torch/_dynamo/") || wo_view_is(frame->function, "decorate_context") ||
-                   wo_view_is(frame->function, "decorate_autocast");
+                   wo_view_ends(frame->file, "torch/utils/_device.py") || wo_view_has(frame->file, "torch/_dynamo/") ||
+                   wo_view_is(frame->function, "decorate_context") || wo_view_is(frame->function, "decorate_autocast");
   /* Only the last part of the path counts: a project folder "attention-is-..." would match for all its files. */
   size_t slash = wo_view_find_last(frame->file, WO_VIEW("/"), frame->file.len);
   struct wo_view file = slash == WO_NOT_FOUND ? frame->file : wo_view_skip(frame->file, slash + 1);

@@ -74,6 +74,10 @@ static const struct {
      WO_OP_CAST, WO_STACK_SETUP, 0},
     {BASE "at::_ops::empty_memory_format::call(|__init__@torch/nn/modules/linear.py:2|__init__@m.py:9" TRAIN, WO_OP_NONE,
      WO_STACK_SETUP, 0},
+    /* `with torch.device("cuda")` wraps what a module makes; its call is another thing. */
+    {BASE "__torch_function__@torch/utils/_device.py:104|__init__@torch/nn/modules/conv.py:172|__init__@m.py:9" TRAIN, WO_OP_NONE,
+     WO_STACK_SETUP, WO_STACK_MODULE},
+    {BASE "forward@m.py:2|_call_impl@torch/nn/modules/module.py:1762" TRAIN, WO_OP_NONE, WO_STACK_MODULE, WO_STACK_SETUP},
     {BASE "at::_ops::mm::call(|forward@m.py:2|__init__@app.py:9" TRAIN, WO_OP_MATMUL, 0, WO_STACK_SETUP},
     {BASE "at::_ops::empty::call(|void at::cuda::blas::gemm_and_bias<float>(|at::_ops::addmm::call(" TRAIN, WO_OP_MATMUL,
      WO_STACK_WORKSPACE | WO_STACK_BIAS, 0},
