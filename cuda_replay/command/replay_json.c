@@ -137,6 +137,11 @@ static void put_check(struct writer *w, cJSON *root) {
   wo_json_put_count(&w->json, object, "refusals_survived", w->report->recorded_pattern.probe_count);
   wo_json_put(&w->json, object, "final_layout_equal",
               w->report->trace->has_segments ? cJSON_CreateBool(check->final_layout_equal) : cJSON_CreateNull());
+  wo_json_put_count(&w->json, object, "blocks", check->blocks);
+  wo_json_put_count(&w->json, object, "blocks_changed", check->blocks_changed);
+  wo_json_put_count(&w->json, object, "blocks_untouched", check->blocks_untouched);
+  wo_json_put_count(&w->json, object, "blocks_unexplained", check->blocks_unexplained);
+  wo_json_put_count(&w->json, object, "entries_skipped", check->entries_skipped);
   wo_json_put_count(&w->json, object, "hidden_pools", check->hidden_pools);
   wo_json_put_maybe(&w->json, object, "diverged_at", has_diverged, check->diverged_at);
   wo_json_put_text(&w->json, object, "expected", has_diverged ? wo_view_of(check->expected) : (struct wo_view){0});

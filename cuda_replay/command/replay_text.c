@@ -191,6 +191,28 @@ static void write_versions(struct wo_replay_writer *w) {
   wo__replay_put(w, 4, 6);
 }
 
+/* "yes" alone only if every block was compared with one that the model placed. */
+static void add_layout(struct wo_replay_writer *w) {
+  const struct wo_replay_check *const check = &w->report->check;
+  if (!w->report->trace->has_segments) return;
+  wo_text_add(&w->line, ", final layout %s", check->final_layout_equal ? "yes" : "no");
+  if (!check->final_layout_equal) return;
+  if (check->blocks_changed > 0) {
+    wo_text_add(&w->line, ", if ");
+    wo__replay_count(&w->line, check->blocks_changed, "block was", "blocks were");
+    wo_text_add(&w->line, " allocated or freed while the snapshot was taken");
+  }
+  if (check->blocks_untouched > 0) {
+    wo_text_add(&w->line, "; left out: ");
+    wo__replay_count(&w->line, check->blocks_untouched, "block", "blocks");
+    wo_text_add(&w->line, " of %zu that no entry touches", check->blocks);
+  }
+  if (check->blocks_unexplained > 0) {
+    wo_text_add(&w->line, " (%zu of them not of the size of their request: settings or the file were changed)",
+                check->blocks_unexplained);
+  }
+}
+
 /* Counts show the strength of "as recorded": five addresses prove less than five thousand. */
 static void write_check(struct wo_replay_writer *w) {
   const struct wo_replay_check *const check = &w->report->check;
@@ -205,10 +227,15 @@ static void write_check(struct wo_replay_writer *w) {
   if (check->refusals > 0) add_equal(&w->line, ", refused requests", check->refusals_equal, check->refusals);
   if (w->report->recorded_pattern.probe_count > 0)
     wo_text_add(&w->line, " (the program went on without %zu of them)", w->report->recorded_pattern.probe_count);
-  if (w->report->trace->has_segments) wo_text_add(&w->line, ", final layout %s", check->final_layout_equal ? "yes" : "no");
+  add_layout(w);
   if (check->hidden_pools > 0) {
     wo_text_add(&w->line, "; taken to be of private pools that the recording does not name (graphs, MemPools): ");
     wo__replay_count(&w->line, check->hidden_pools, "segment or request", "segments and requests");
+  }
+  if (check->entries_skipped > 0) {
+    wo_text_add(&w->line, "; left out: the first ");
+    wo__replay_count(&w->line, check->entries_skipped, "entry", "entries");
+    wo_text_add(&w->line, ", of a call that began before the recording");
   }
   wo__replay_put(w, 2, 4);
   if (check->verdict == WO_CHECK_DIVERGED) write_difference(w);

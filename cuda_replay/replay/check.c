@@ -190,7 +190,11 @@ static void explain(const struct wo__checker *checker) {
     add_why(check, "the sizes of %zu blocks at the start are not certain (%zu layouts tried); ", check->open_blocks,
             check->layouts_tried);
   }
-  if (check->strangers > 0) add_why(check, "%zu blocks changed while the snapshot was taken; ", check->strangers);
+  if (check->blocks_changed > 0) {
+    const bool is_at_end = check->diverged_at == checker->trace->entries.count;
+    add_why(check, "%zu blocks changed while the snapshot was taken%s; ", check->blocks_changed,
+            is_at_end ? ", or the file was changed: no calls in between give them" : "");
+  }
   if (!recording->has_settings && !checker->options->settings) {
     add_why(check, "this snapshot does not hold the allocator's settings: give them with --set if they were not the defaults; ");
   } else if (recording->settings_text.len > 0) {
@@ -329,7 +333,9 @@ static enum wo_status check_trace(struct wo__checker *checker) {
   status = wo__check_make_pattern(checker);
   if (status != WO_OK) return contradiction(checker, status);
   checker->check->open_blocks = checker->start.open.count;
-  checker->check->strangers = checker->start.strangers.count;
+  checker->check->blocks_changed = checker->start.strangers.count;
+  status = wo__check_count_left_out(checker);
+  if (status != WO_OK) return status;
   choose_versions(checker);
   return run_versions(checker);
 }
@@ -364,23 +370,51 @@ static void done(struct wo__checker *checker) {
   WO_VEC_DONE(&checker->readings.emptied);
 }
 
-/* Checks the entries after the first `skipped` ones; takes that result if it gets farther. */
-static enum wo_status check_rest(const struct wo__checker *whole, size_t skipped) {
-  struct wo_trace rest = *whole->trace;
-  struct wo_replay_check check = {0};
-  struct wo__checker checker = {.recording = whole->recording, .trace = &rest, .options = whole->options, .check = &check};
-  rest.entries.items += skipped;
-  rest.entries.count -= skipped;
+/* Checks another form of the trace. */
+static enum wo_status check_form(const struct wo__checker *whole, const struct wo_trace *form,
+                                 struct wo_replay_check *ret_check) {
+  *ret_check = (struct wo_replay_check){0};
+  struct wo__checker checker = {.recording = whole->recording, .trace = form, .options = whole->options, .check = ret_check};
   checker.err = whole->err;
   count_entries(&checker);
   checker.settings = whole->settings;
-  if (check.allocations == 0) return WO_OK;
+  if (ret_check->allocations == 0) return refuse(&checker, 0, "the trace holds no allocation");
   const enum wo_status status = check_trace(&checker);
   done(&checker);
+  return status;
+}
+
+/* Checks the entries after the first `skipped` ones; takes that result if it gets farther. */
+static enum wo_status check_rest(const struct wo__checker *whole, size_t skipped) {
+  struct wo_trace rest = *whole->trace;
+  struct wo_replay_check check;
+  rest.entries.items += skipped;
+  rest.entries.count -= skipped;
+  const enum wo_status status = check_form(whole, &rest, &check);
   check.diverged_at += skipped;
   check.entries_compared += skipped;
+  check.entries_skipped = skipped;
   const bool is_better = check.verdict == WO_CHECK_EQUAL || check.diverged_at > whole->check->diverged_at;
   if (status == WO_OK && check.verdict != WO_CHECK_REFUSED && is_better) *whole->check = check;
+  return status;
+}
+
+/* Only the final layout differs, and blocks changed while the snapshot was taken: the calls that explain each of them are
+ * assumed, and must give the layout, so that a block which was moved in the file is no such call. */
+static enum wo_status check_completed(const struct wo__checker *whole) {
+  enum wo_status status = WO_OK;
+  for (unsigned order = 0; order < WO__CHECK_ORDERS && status == WO_OK && whole->check->verdict != WO_CHECK_EQUAL; order++) {
+    struct wo_trace longer;
+    struct wo_replay_check check = {0};
+    status = wo__check_complete(whole->trace, &whole->start.strangers, order, &longer);
+    if (status == WO_OK) status = check_form(whole, &longer, &check);
+    WO_VEC_DONE(&longer.entries);
+    if (status != WO_OK || check.verdict != WO_CHECK_EQUAL) continue;
+    check.blocks_changed = whole->check->blocks_changed;
+    check.allocations = check.addresses_equal = whole->check->allocations;
+    check.entries_compared = check.diverged_at = whole->trace->entries.count;
+    *whole->check = check;
+  }
   return status;
 }
 
@@ -396,6 +430,8 @@ enum wo_status wo_replay_check_run(const struct wo_recording *recording, const s
   const char *const why = refusal(&checker);
   if (why) return refuse(&checker, 0, why);
   enum wo_status status = check_trace(&checker);
+  const bool is_at_end = ret_check->verdict == WO_CHECK_DIVERGED && ret_check->diverged_at == trace->entries.count;
+  if (status == WO_OK && is_at_end && checker.start.strangers.count > 0) status = check_completed(&checker);
   done(&checker);
   const size_t skipped = rest_of_call(trace);
   const bool begins_inside = status == WO_OK && ret_check->verdict == WO_CHECK_DIVERGED && ret_check->diverged_at <= skipped;

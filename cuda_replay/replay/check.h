@@ -51,7 +51,14 @@ struct wo_replay_check {
   size_t open_blocks;   /* blocks whose size at the start could not be decided by looking ahead */
   size_t layouts_tried; /* runs that were needed, of all versions */
   size_t hidden_pools;  /* segments that were released, and that only a private pool which nothing names explains */
-  size_t strangers;     /* blocks that changed while the snapshot was taken (struct wo_start); left out of the comparison */
+  /* Left out of the comparison, or compared with itself. */
+  size_t entries_skipped;    /* at the beginning: the rest of a call that began before the recording */
+  size_t blocks;             /* of the snapshot, free ones included */
+  size_t blocks_changed;     /* while the snapshot was taken: taken to be by calls that the trace lacks (struct wo_start) */
+  size_t blocks_untouched;   /* live since before the recording, or of idle segments, and named by no entry: the start has them
+                                from the end */
+  size_t blocks_unexplained; /* those of them that are live and whose size is not that of their request: an address or the
+                                settings were changed */
 };
 
 /* Checks a trace. WO_OK for every verdict; WO_E_NOMEM. */

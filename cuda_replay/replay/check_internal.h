@@ -29,6 +29,17 @@ enum wo_status wo__check_make_pattern(struct wo__checker *checker);
 /* Runs the pattern with the rules of a version. Statuses of wo__start_search. */
 enum wo_status wo__check_run(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *ret_trial);
 
+/* The orders in which calls that the trace lacks are tried: frees first or last, by rising or falling address. */
+enum { WO__CHECK_ORDERS = 4 };
+
+/* The trace with the calls that it lacks at its end; only its entries are a copy, and the caller's (WO_VEC_DONE). WO_E_NOMEM,
+ * WO_E_LIMIT. */
+enum wo_status wo__check_complete(const struct wo_trace *trace, const struct wo_strangers *strangers, unsigned order,
+                                  struct wo_trace *ret_trace);
+
+/* Counts blocks that are compared with themselves: no entry touches them, so the start has them from the end. WO_E_NOMEM. */
+enum wo_status wo__check_count_left_out(struct wo__checker *checker);
+
 /* Adds what the captures of graphs allocated and released to the readings, which have nothing hidden. WO_E_NOMEM. */
 enum wo_status wo__check_hide_captures(struct wo__checker *checker);
 

@@ -25,10 +25,18 @@ struct wo_start_open {
 /* The most strangers that are tolerated: more are a contradiction. */
 enum { WO_START_STRANGERS_MAX = 16 };
 
-/* Blocks of the snapshot that the trace cannot have left there. PyTorch copies trace and segments under two locks, and another
- * thread may allocate or free a few blocks in between. Both kinds of addresses are here. */
+/* Blocks of the snapshot that the trace cannot have left there, and blocks of the trace that are gone. PyTorch copies trace and
+ * segments under two locks, and another thread may allocate or free a few blocks in between: calls that the trace lacks. An
+ * `alloc` is missing for a block that no entry allocates; for one that is gone, the free of the entry (an `alloc` or a
+ * `free_requested`) that is kept here. */
+struct wo_stranger {
+  struct wo_trace_entry entry; /* of the missing `alloc`, or the entry of the trace whose block is gone */
+  bool is_gone;
+  bool is_pending; /* not gone: its free was requested too */
+};
+
 struct wo_strangers {
-  uint64_t items[WO_START_STRANGERS_MAX];
+  struct wo_stranger items[WO_START_STRANGERS_MAX];
   size_t count;
 };
 

@@ -117,15 +117,15 @@ static const struct wo_trace_entry *used_later(const struct wo__backwards *pass,
   return NULL;
 }
 
-/* Puts an address aside as one that the trace does not explain. */
-static enum wo_status add_stranger(struct wo__backwards *pass, uint64_t address) {
+/* Puts a block aside that the trace does not explain. */
+static enum wo_status add_stranger(struct wo__backwards *pass, struct wo_stranger stranger) {
   if (pass->strangers.count >= WO_START_STRANGERS_MAX) {
     return CONTRADICTION(pass, pass->index,
                          "entry %zu and more than %d others do not agree with the segments at the end (here: the block at "
                          "0x%" PRIx64 "): entries are missing (a ring that dropped them, skip_actions), or the file was changed",
-                         pass->index, (int)WO_START_STRANGERS_MAX, address);
+                         pass->index, (int)WO_START_STRANGERS_MAX, stranger.entry.address);
   }
-  pass->strangers.items[pass->strangers.count++] = address;
+  pass->strangers.items[pass->strangers.count++] = stranger;
   return WO_OK;
 }
 
@@ -133,12 +133,25 @@ static enum wo_status add_stranger(struct wo__backwards *pass, uint64_t address)
  * more, since another thread may have freed it while the snapshot was taken. */
 static enum wo_status expect_untouched(struct wo__backwards *pass, const struct wo_trace_entry *entry, const char *what) {
   const struct wo_trace_entry *const later = used_later(pass, entry);
-  if (!later) return add_stranger(pass, entry->address);
+  if (!later) return add_stranger(pass, (struct wo_stranger){.entry = *entry, .is_gone = true});
   const size_t index = (size_t)(later - pass->trace->entries.items);
   return CONTRADICTION(pass, index,
                        "entry %zu (%s) uses 0x%" PRIx64 " although the block that entry %zu %s lives there: its free is missing "
                        "(skip_actions, or a changed file)",
                        index, wo_action_name(later->action), later->address, pass->index, what);
+}
+
+/* A block of the snapshot that no entry allocates, with the `alloc` that is missing. */
+static struct wo_stranger unknown_block(const struct wo__backwards *pass, const struct wo__backwards_block *block) {
+  const struct wo__backwards_segment *const segment = segment_of(pass, block->address, 1);
+  const struct wo_trace_entry alloc = {.address = block->address,
+                                       .size_bytes = block->requested_bytes > 0 ? block->requested_bytes : block->block_bytes,
+                                       .time_us = WO_NO_TIME,
+                                       .stack = WO_NO_STACK,
+                                       .stream = (segment ? segment->stream : 0) & 0xfff,
+                                       .pool = (segment ? segment->pool : WO_POOL_DEFAULT) & 0x7fff,
+                                       .action = WO_ACTION_ALLOC};
+  return (struct wo_stranger){.entry = alloc, .is_pending = block->is_pending};
 }
 
 /* Clears the entry's memory of live blocks: puts aside those that only the snapshot knows; others contradict. */
@@ -152,8 +165,9 @@ static enum wo_status clear(struct wo__backwards *pass, const struct wo_trace_en
                            " that entry %u frees later: an entry between them is missing or doubled",
                            pass->index, wo_action_name(entry->action), entry->address, found, block->entry);
     }
+    const struct wo_stranger stranger = unknown_block(pass, block);
     enum wo_status status = remove_block(pass, found);
-    if (status == WO_OK) status = add_stranger(pass, found);
+    if (status == WO_OK) status = add_stranger(pass, stranger);
     if (status != WO_OK) return status;
   }
   return WO_OK;

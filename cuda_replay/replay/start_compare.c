@@ -7,7 +7,6 @@
 struct compare {
   const struct wo__start_trial_input *input;
   size_t segment; /* the next of the snapshot */
-  size_t block;   /* the next of the snapshot; only used with strangers */
   bool is_equal;
   char *expected;
   char *got;
@@ -82,52 +81,12 @@ static bool compare_segment(void *state, const struct wo_allocator_segment *segm
   return differ(compare);
 }
 
-/* ---- Live blocks only ---- */
-
-static bool is_stranger(const struct compare *compare, uint64_t address) {
-  const struct wo_strangers *const strangers = &compare->input->start->strangers;
-  for (size_t i = 0; i < strangers->count; i++) {
-    if (strangers->items[i] == address) return true;
-  }
-  return false;
-}
-
-/* The next live block of the snapshot that is no stranger, or NULL. */
-static const struct wo_trace_block *next_live(struct compare *compare) {
-  const struct wo_trace *const trace = compare->input->trace;
-  while (compare->block < trace->blocks.count) {
-    const struct wo_trace_block *const block = &trace->blocks.items[compare->block++];
-    if (block->state != WO_BLOCK_FREE && !is_stranger(compare, block->address)) return block;
-  }
-  return NULL;
-}
-
-static bool compare_live(void *state, const struct wo_allocator_segment *segment, const struct wo_allocator_block *blocks,
-                         const wo_block_id *ids, size_t count) {
-  struct compare *const compare = state;
-  uint64_t at = segment->address;
-  (void)ids;
-  for (size_t i = 0; i < count; at += blocks[i++].size_bytes) {
-    if (blocks[i].state == WO_BLOCK_FREE || is_stranger(compare, at)) continue;
-    const struct wo_trace_block *const recorded = next_live(compare);
-    if (recorded && recorded->address == at && is_same_block(recorded, &blocks[i])) continue;
-    TELL(compare->expected, "nothing more allocated at the end");
-    if (recorded) {
-      tell_block(compare->expected, recorded->address, recorded->size_bytes, recorded->requested_bytes, recorded->state);
-    }
-    tell_block(compare->got, at, blocks[i].size_bytes, blocks[i].requested_bytes, blocks[i].state);
-    return differ(compare);
-  }
-  return true;
-}
-
 enum wo_status wo__start_compare_layout(const struct wo__start_trial_input *input, const struct wo_allocator *allocator,
                                         bool *ret_equal, char *expected, char *got) {
   assert(input->start && input->trace->has_segments);
   struct compare compare = {.input = input, .is_equal = true, .expected = expected, .got = got};
-  const bool has_strangers = input->start->strangers.count > 0;
-  const enum wo_status status = wo_allocator_walk(allocator, has_strangers ? compare_live : compare_segment, &compare);
-  const bool is_left = has_strangers ? next_live(&compare) != NULL : compare.segment < input->trace->segments.count;
+  const enum wo_status status = wo_allocator_walk(allocator, compare_segment, &compare);
+  const bool is_left = compare.segment < input->trace->segments.count;
   if (status == WO_OK && compare.is_equal && is_left) {
     TELL(expected, "more segments or blocks at the end");
     TELL(got, "only those that came before them");

@@ -47,7 +47,7 @@ enum wo_status wo__start_trial_run(const struct wo__start_trial_input *input, st
                                    struct wo_err *err);
 
 /* Compares the allocator's segments and blocks with those of the snapshot. On the first difference *ret_equal is false and both
- * texts describe it. Strangers of the start are left out. WO_E_NOMEM. */
+ * texts describe it. WO_E_NOMEM. */
 enum wo_status wo__start_compare_layout(const struct wo__start_trial_input *input, const struct wo_allocator *allocator,
                                         bool *ret_equal, char *expected, char *got);
 

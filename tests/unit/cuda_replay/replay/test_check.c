@@ -98,7 +98,7 @@ static void published_recordings_agree(void **state) {
     assert_start_is(recording, known);
     assert_int_equal(check.peak_reserved_bytes, known->peak_reserved);
     assert_int_equal(check.peak_allocated_bytes, known->peak_allocated);
-    assert_int_equal(check.strangers + check.open_blocks, 0);
+    assert_int_equal(check.blocks_changed + check.open_blocks, 0);
     wo_recording_free(recording);
   }
 }
@@ -218,8 +218,8 @@ static void missing_entries_are_noticed(void **state) {
     const size_t at = (size_t)(wo_random_next(&(uint64_t){seed}) % trace->entries.count);
     drop_entry(trace, at);
     const struct wo_replay_check check = check_of(recording, 0);
-    equal += check.verdict == WO_CHECK_EQUAL && check.strangers == 0;
-    noticed += check.verdict != WO_CHECK_EQUAL || check.strangers > 0;
+    equal += check.verdict == WO_CHECK_EQUAL && check.blocks_changed == 0;
+    noticed += check.verdict != WO_CHECK_EQUAL || check.blocks_changed > 0;
     if (check.verdict != WO_CHECK_EQUAL) assert_true(check.why[0] != '\0');
     wo_recording_free(recording);
   }
@@ -240,7 +240,7 @@ static void changed_sizes_are_named(void **state) {
     if (entry->action != WO_ACTION_OOM) {
       entry->size_bytes += 4096;
       const struct wo_replay_check check = check_of(recording, 0);
-      if (check.verdict == WO_CHECK_EQUAL) assert_int_not_equal(check.strangers, 0);
+      if (check.verdict == WO_CHECK_EQUAL) assert_int_not_equal(check.blocks_changed, 0);
       named += check.verdict != WO_CHECK_EQUAL && check.diverged_at <= at + 1;
     }
     wo_recording_free(recording);
@@ -260,7 +260,7 @@ static void late_allocations_are_put_up_with(void **state) {
     if (last->action == WO_ACTION_ALLOC && last[-1].action == WO_ACTION_FREE_COMPLETED) {
       trace->entries.count--;
       const struct wo_replay_check check = check_of(recording, 0);
-      with_strangers += check.verdict == WO_CHECK_EQUAL && check.strangers == 1;
+      with_strangers += check.verdict == WO_CHECK_EQUAL && check.blocks_changed == 1;
     }
     wo_recording_free(recording);
   }
