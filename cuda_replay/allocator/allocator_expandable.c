@@ -28,9 +28,8 @@ uint64_t wo__range_bytes(const struct wo_allocator *a, uint64_t handle_bytes) {
 
 /* An unused number for a range, or WO__NONE when memory is out. */
 static uint32_t range_number(struct wo_allocator *a) {
-  for (uint32_t i = 0; i < a->ranges.count; i++) {
-    if (a->ranges.items[i].handle_bytes == 0) return i;
-  }
+  while (a->used_ranges < a->ranges.count && a->ranges.items[a->used_ranges].handle_bytes != 0) a->used_ranges++;
+  if (a->used_ranges < a->ranges.count) return a->used_ranges;
   if (!WO_VEC_RESERVE(&a->ranges, 1, WO__NONE)) return WO__NONE;
   a->ranges.items[a->ranges.count] = (struct wo__range){0};
   return (uint32_t)a->ranges.count++;
@@ -176,6 +175,7 @@ static enum wo_status range_drop(struct wo_allocator *a, uint32_t id) {
   wo_room_tree_remove(&wo__shelf(a, block.shelf)->runs, block.address);
   wo_block_order_erase(&a->chains, wo__address_key(block.address));
   *range = (struct wo__range){0};
+  if (block.range < a->used_ranges) a->used_ranges = block.range;
   wo__block_drop(a, id);
   const enum wo_status status = a->device.range_free(a->device.state, block.address, block.size_bytes);
   return status == WO_OK ? status : wo__device_failed(a, status);

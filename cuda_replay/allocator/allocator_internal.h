@@ -164,6 +164,7 @@ struct wo_allocator {
   WO_VEC(struct wo__pool) pools;       /* the default pool is at 0 */
   WO_VEC(struct wo__capture) captures; /* oldest first */
   WO_VEC(struct wo__range) ranges;
+  uint32_t used_ranges; /* all below this number are in use */
   WO_VEC(struct wo__use) uses;
   uint32_t unused_use;
   uint32_t oldest_pending, newest_pending;

@@ -86,7 +86,8 @@ static bool add_pin(struct finding *finding, const struct wo_map_unit *unit, str
 /* A half-full unit is well used; one with a tiny block is not. */
 static bool is_pinned(const struct wo_map_unit *unit) {
   const uint64_t size_bytes = unit->end - unit->start;
-  return unit->used_bytes > 0 && size_bytes - unit->used_bytes >= size_bytes / 100 * WO_PIN_FREE_PCT;
+  return unit->used_bytes > 0 && unit->used_bytes < size_bytes &&
+         size_bytes - unit->used_bytes >= size_bytes / 100 * WO_PIN_FREE_PCT;
 }
 
 /* The pin that would free most comes first. */

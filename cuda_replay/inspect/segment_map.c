@@ -140,7 +140,16 @@ static void add_to_unit(struct wo_map_unit *unit, const struct wo_map_block *blo
   if (block->state == WO_BLOCK_PENDING) unit->pending_bytes += end - start;
 }
 
-/* Visits each block and each page once, but a block over many pages in each of them. */
+/* Pages that lie in one block are one unit, so that there are no more units than block boundaries, however long a run is. */
+static void widen(struct wo_map_unit *unit, const struct wo_map_segment *segment, const struct wo_map_block *block,
+                  uint64_t page_bytes) {
+  const uint64_t block_end = block->address + block->size_bytes;
+  const bool is_whole = block_end == segment->address + segment->size_bytes;
+  if (block->address > unit->start || block_end <= unit->end) return;
+  unit->end = is_whole ? block_end : block_end - (block_end - unit->end) % page_bytes;
+}
+
+/* Visits each block once, but one that ends inside of a page in both of its units. */
 bool wo_segment_map_next(const struct wo_segment_map *map, struct wo_map_walk *walk, struct wo_map_unit *ret_unit) {
   if (walk->segment >= map->segments.count) return false;
   const struct wo_map_segment *const segment = &map->segments.items[walk->segment];
@@ -152,6 +161,7 @@ bool wo_segment_map_next(const struct wo_segment_map *map, struct wo_map_walk *w
   }
   struct wo_map_unit unit = {
       .segment = walk->segment, .start = walk->at, .end = unit_end(map, segment, walk->at), .first_block = walk->block};
+  widen(&unit, segment, &map->blocks.items[walk->block], segment->is_small ? SMALL_PAGE_BYTES : map->large_page_bytes);
   for (uint32_t i = walk->block; i < block_end && map->blocks.items[i].address < unit.end; i++) {
     add_to_unit(&unit, &map->blocks.items[i]);
     walk->block = i;

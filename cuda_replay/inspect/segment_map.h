@@ -66,7 +66,8 @@ void wo_segment_map_done(struct wo_segment_map *map);
 
 /* ---- Units ---- */
 
-/* A unit: addresses [start, end) inside one segment. The first and the last page of a run may be partial. */
+/* A unit: addresses [start, end) inside one segment. The first and the last page of a run may be partial. Neighbouring pages that
+ * lie in one block are one unit: they are released together. */
 struct wo_map_unit {
   uint32_t segment;
   uint64_t start;

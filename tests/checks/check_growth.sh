@@ -25,10 +25,26 @@ record() {
   function stream() { return kind == "streams" ? made % 60 : 0 }'
 }
 
+# record_ranges LINES: a state with half as many expandable segments, each in a range of its own.
+record_ranges() {
+  awk -v lines="$1" 'BEGIN {
+    print "{\"whyoom_trace\": 1, \"torch\": \"2.6\", \"settings\": \"expandable_segments:True\"}"
+    print "{\"device\": 0, \"has_segments\": true}"
+    for (at = 0; at < lines / 2; at++) {
+      printf "{\"segment\": 2097152, \"addr\": %.0f, \"stream\": %d, \"small\": true, \"expandable\": true}\n", 34359738368 + at * 16777216, at % 2
+      print "{\"block\": 2097152, \"state\": \"allocated\", \"requested\": 512}"
+    }
+    print "{\"segment_map\": 20971520, \"addr\": 17179869184}"
+    print "{\"alloc\": 20971520, \"addr\": 17179869184}"
+    print "{\"free\": 17179869184}"
+    print "{\"segment_unmap\": 20971520, \"addr\": 17179869184}"
+  }'
+}
+
 # count KIND LINES OPTION...: instructions of a replay.
 count() {
   file=$folder/$1-$2.jsonl
-  [ -f "$file" ] || record "$1" "$2" >"$file"
+  [ -f "$file" ] || if [ "$1" = ranges ]; then record_ranges "$2"; else record "$1" "$2"; fi >"$file"
   shift 2
   valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null "$program" --no-sandbox replay --exit-zero --no-times "$@" "$file" 2>&1 >/dev/null |
     sed -n 's/.*I *refs: *//p' | tr -d ,
@@ -49,4 +65,5 @@ grows refused --capacity 8GiB
 grows refused --capacity 8GiB --set expandable_segments:True
 grows streams --capacity 8GiB
 grows gaps --set expandable_segments:True
+grows ranges --check
 exit $failed

@@ -10,6 +10,10 @@
 #include "cuda_replay/recording/json/trace_lines_internal.h"
 #include "parsers/base/number.h"
 
+/* A page of the driver, and more than any card has. */
+#define SEGMENT_MIN_BYTES (UINT64_C(2) << 20)
+#define SEGMENT_MAX_BYTES (UINT64_C(1) << 50)
+
 const char *const wo__line_sources[WO_TRACE_FORMAT_RECONSTRUCTED + 1] = {
     [WO_TRACE_FORMAT_UNKNOWN] = "unknown",   [WO_TRACE_FORMAT_SNAPSHOT] = "snapshot",
     [WO_TRACE_FORMAT_PROFILER] = "profiler", [WO_TRACE_FORMAT_TIMELINE] = "memory_timeline",
@@ -58,6 +62,14 @@ static enum wo_status read_divisions(struct wo__line_reader *reader, uint32_t *d
   }
 }
 
+/* Memory of the large pool comes in this size. */
+static enum wo_status read_segment_bytes(struct wo__line_reader *reader, const struct wo_json_token *token, uint64_t *ret_bytes) {
+  const bool is_read = token->kind == WO_JSON_NUMBER && wo_json_number_u64(token->text, ret_bytes);
+  if (is_read && *ret_bytes >= SEGMENT_MIN_BYTES && *ret_bytes <= SEGMENT_MAX_BYTES) return WO_OK;
+  return WO__LINE_FAIL(reader, WO_E_RANGE, "\"large_segment_bytes\" must be from %" PRIu64 " to %" PRIu64 " bytes",
+                       SEGMENT_MIN_BYTES, SEGMENT_MAX_BYTES);
+}
+
 /* The value goes to the member at the row's offset; the row has its type. */
 static enum wo_status read_setting(struct wo__line_reader *reader, const struct wo__setting_row *row) {
   void *const member = (char *)&reader->settings + row->offset;
@@ -66,6 +78,7 @@ static enum wo_status read_setting(struct wo__line_reader *reader, const struct 
   if (status != WO_OK || token.kind == WO_JSON_CUT) return status;
   switch (row->type) {
   case WO__SETTING_BYTES:
+    if (row->offset == offsetof(struct wo_alloc_settings, large_segment_bytes)) return read_segment_bytes(reader, &token, member);
     if (token.kind == WO_JSON_NULL) return *(uint64_t *)member = UINT64_MAX, WO_OK;
     if (token.kind == WO_JSON_NUMBER && wo_json_number_u64(token.text, member)) return WO_OK;
     return WO__LINE_FAIL(reader, WO_E_TYPE, "\"%s\" must be a number of bytes, or null for no limit", row->name);

@@ -89,6 +89,29 @@ static void a_run_has_a_unit_for_each_page(void **state) {
   wo_segment_map_done(&map);
 }
 
+/* A damaged file may hold a run of any length: the units are no more than its blocks make. */
+static void a_long_run_has_few_units(void **state) {
+  (void)state;
+  static const struct made_block blocks[] = {{5 * SAMPLE_MIB, 5 * SAMPLE_MIB, WO_BLOCK_ALLOCATED},
+                                             {UINT64_C(1) << 58, 0, WO_BLOCK_FREE},
+                                             {UINT64_C(1) << 58, UINT64_C(1) << 58, WO_BLOCK_ALLOCATED},
+                                             {7 * SAMPLE_MIB, 0, WO_BLOCK_FREE}};
+  struct wo_segment_map map = {.large_page_bytes = 20 * SAMPLE_MIB};
+  struct wo_map_walk walk = {0};
+  struct wo_map_unit unit;
+  uint64_t bytes = 0, used = 0;
+  add_segment(&map, (struct wo_allocator_segment){.address = SAMPLE_GIB, .is_expandable = true}, blocks, 4);
+  for (size_t i = 0; i < 6; i++) {
+    if (!wo_segment_map_next(&map, &walk, &unit)) break;
+    bytes += unit.end - unit.start;
+    used += unit.used_bytes;
+  }
+  assert_false(wo_segment_map_next(&map, &walk, &unit));
+  assert_int_equal(bytes, (UINT64_C(1) << 59) + 12 * SAMPLE_MIB);
+  assert_int_equal(used, (UINT64_C(1) << 58) + 5 * SAMPLE_MIB);
+  wo_segment_map_done(&map);
+}
+
 static void names_blocks_by_address(void **state) {
   (void)state;
   struct wo_segment_map map = {0};
@@ -324,10 +347,15 @@ static void survives_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_segment_is_one_unit),         cmocka_unit_test(a_run_has_a_unit_for_each_page),
-      cmocka_unit_test(names_blocks_by_address),       cmocka_unit_test(sums_up_by_class_stack_and_line),
-      cmocka_unit_test(tells_where_reserved_bytes_go), cmocka_unit_test(finds_the_block_that_keeps_a_segment),
-      cmocka_unit_test(counts_a_block_once),           cmocka_unit_test(random_maps_add_up),
+      cmocka_unit_test(a_segment_is_one_unit),
+      cmocka_unit_test(a_run_has_a_unit_for_each_page),
+      cmocka_unit_test(a_long_run_has_few_units),
+      cmocka_unit_test(names_blocks_by_address),
+      cmocka_unit_test(sums_up_by_class_stack_and_line),
+      cmocka_unit_test(tells_where_reserved_bytes_go),
+      cmocka_unit_test(finds_the_block_that_keeps_a_segment),
+      cmocka_unit_test(counts_a_block_once),
+      cmocka_unit_test(random_maps_add_up),
       cmocka_unit_test(survives_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -246,6 +246,7 @@ static const struct wo_sample_refused refused[] = {
     {"{\"whyoom_trace\":1,\"settings\":{\"max_split_bytes\":-1}}", WO_E_TYPE, 1, "number of bytes"},
     {"{\"whyoom_trace\":1,\"settings\":{\"roundup_divisions\":[1,2]}}", WO_E_TYPE, 1, "list of 16"},
     {"{\"whyoom_trace\":1,\"settings\":{\"memory_fraction\":NaN}}", WO_E_TYPE, 1, "must be a number"},
+    {"{\"whyoom_trace\":1,\"settings\":{\"large_segment_bytes\":1}}", WO_E_RANGE, 1, "must be from"},
     {"{\"whyoom_trace\":1,\"pools\":[[1]]}", WO_E_TYPE, 1, "pair"},
     {"{\"whyoom_trace\":1,\"streams\":[-1]}", WO_E_TYPE, 1, "list of numbers"},
     {H H, WO_E_SYNTAX, 2, "second header"},
