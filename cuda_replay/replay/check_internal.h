@@ -21,6 +21,7 @@ struct wo__checker {
   bool has_maps, has_plain_segments; /* among the entries */
   uint64_t entries_run;              /* by all runs together */
   uint32_t next_pool;                /* number of a pool that nothing names */
+  bool *is_default;                  /* NULL, or of each entry: it allocated a segment of the default pool */
 };
 
 /* Makes the pattern anew, with the present readings. Statuses of wo__alloc_pattern_read. */

@@ -1,261 +1,223 @@
 /* Private pools that nothing names: recordings up to 2.11 name the pools of the segments that are left at the end. That of a
- * graph or a MemPool which was released shows only in what the default pool did not do. Each guess costs a run, and stays only if
- * the run gets farther. */
+ * graph or a MemPool which was released shows only in what the default pool did not do. At each divergence every guess is run;
+ * the one that gets farthest stays (of equals the one that hides least), and the others wait for the case that it leads nowhere.
+ */
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "cuda_replay/collections/address_map.h"
-#include "cuda_replay/replay/check_internal.h"
-#include "parsers/base/limits.h"
+#include "cuda_replay/replay/check_pools_internal.h"
 #include "parsers/base/vec.h"
 
-/* The most guesses, and the entries of all runs together after which no more are made. */
-enum { HIDDEN_MAX = 256 };
+/* The entries of all runs together after which no more guesses are made. */
 #define ENTRIES_RUN_MAX 8000000
 
-/* The entry before `end` that allocated the segment which holds an address and that is released later; SIZE_MAX: none. */
-static size_t find_segment(const struct wo_trace *trace, uint64_t address, size_t end) {
-  size_t found = SIZE_MAX;
-  for (size_t i = end; i > 0 && found == SIZE_MAX; i--) {
-    const struct wo_trace_entry *const entry = &trace->entries.items[i - 1];
-    const bool is_here =
-        entry->action == WO_ACTION_SEGMENT_ALLOC && address >= entry->address && address - entry->address < entry->size_bytes;
-    if (is_here) found = i - 1;
-  }
-  if (found == SIZE_MAX) return SIZE_MAX;
-  for (size_t i = found + 1; i < trace->entries.count; i++) {
-    const struct wo_trace_entry *const entry = &trace->entries.items[i];
-    if (entry->action == WO_ACTION_SEGMENT_FREE && entry->address == trace->entries.items[found].address) return found;
-  }
-  return SIZE_MAX;
-}
+/* The segments that the model chooses or releases at a divergence, one after the other, until it makes the recorded choice. */
+enum { CHOSEN_MAX = 32 };
 
-static bool can_go_on(const struct wo__checker *checker) {
-  return checker->entries_run < ENTRIES_RUN_MAX && checker->readings.hidden.count < HIDDEN_MAX;
-}
-
-/* The readings before a change of them. */
-struct kept {
-  size_t hidden, emptied;
+/* Readings that were tried: how far they get. */
+struct option {
+  struct wo__start_trial trial;
+  struct wo__hidden *hidden;
+  size_t *emptied;
+  size_t hidden_count, emptied_count;
 };
 
-static enum wo_status take_back(struct wo__checker *checker, struct kept kept) {
-  checker->readings.hidden.count = kept.hidden;
-  checker->readings.emptied.count = kept.emptied;
-  return wo__check_make_pattern(checker);
+enum { WAITING_MAX = 64 };
+
+struct search {
+  struct wo__checker *checker;
+  uint16_t torch;
+  struct option now;                  /* from where guesses are made */
+  struct option waiting[WAITING_MAX]; /* the latest last */
+  size_t waiting_count;
+};
+
+/* ---- Options ---- */
+
+static bool can_go_on(const struct wo__checker *checker) {
+  return checker->entries_run < ENTRIES_RUN_MAX;
 }
 
-/* Runs with the changed readings. */
-static enum wo_status run_readings(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *ret_trial) {
-  const enum wo_status status = wo__check_make_pattern(checker);
-  return status == WO_OK ? wo__check_run(checker, torch, ret_trial) : status;
+static void option_done(struct option *option) {
+  free(option->hidden);
+  free(option->emptied);
+  *option = (struct option){0};
 }
 
-/* The same; takes the change back if it does not get farther. */
-static enum wo_status try_readings(struct wo__checker *checker, uint16_t torch, struct kept kept, struct wo__start_trial *trial,
-                                   bool *ret_is_better) {
-  struct wo__start_trial tried;
-  const enum wo_status status = run_readings(checker, torch, &tried);
-  *ret_is_better = status == WO_OK && (tried.is_equal || tried.cursor > trial->cursor);
-  if (*ret_is_better) {
-    *trial = tried;
-    return WO_OK;
-  }
-  return status == WO_E_NOMEM ? status : take_back(checker, kept);
-}
-
-static enum wo_status hide(struct wo__checker *checker, size_t entry, uint32_t number) {
-  struct wo__readings *const readings = &checker->readings;
-  if (!WO_VEC_RESERVE(&readings->hidden, 1, HIDDEN_MAX)) return WO_E_NOMEM;
-  readings->hidden.items[readings->hidden.count++] = (struct wo__hidden){.entry = entry, .number = number};
+/* Keeps the present readings. */
+static enum wo_status option_make(const struct wo__checker *checker, const struct wo__start_trial *trial,
+                                  struct option *ret_option) {
+  const struct wo__readings *const readings = &checker->readings;
+  struct option option = {.trial = *trial, .hidden_count = readings->hidden.count, .emptied_count = readings->emptied.count};
+  option.hidden = malloc((option.hidden_count + 1) * sizeof *option.hidden);
+  option.emptied = malloc((option.emptied_count + 1) * sizeof *option.emptied);
+  if (!option.hidden || !option.emptied) return option_done(&option), WO_E_NOMEM;
+  if (option.hidden_count > 0) memcpy(option.hidden, readings->hidden.items, option.hidden_count * sizeof *option.hidden);
+  if (option.emptied_count > 0) memcpy(option.emptied, readings->emptied.items, option.emptied_count * sizeof *option.emptied);
+  *ret_option = option;
   return WO_OK;
 }
 
-static bool is_hidden(const struct wo__checker *checker, size_t entry) {
-  for (size_t i = 0; i < checker->readings.hidden.count; i++) {
-    if (checker->readings.hidden.items[i].entry == entry) return true;
-  }
-  return false;
-}
-
-/* One more segment, or refused request, in a pool of its own. */
-static enum wo_status try_hidden(struct wo__checker *checker, uint16_t torch, size_t entry, struct wo__start_trial *trial,
-                                 bool *ret_is_better) {
-  const struct kept kept = {checker->readings.hidden.count, checker->readings.emptied.count};
-  *ret_is_better = false;
-  if (entry == SIZE_MAX || is_hidden(checker, entry) || hide(checker, entry, checker->next_pool++) != WO_OK) return WO_OK;
-  return try_readings(checker, torch, kept, trial, ret_is_better);
-}
-
-/* The segments that the model chooses at a divergence, one after the other, until it makes the recorded choice. */
-enum { CHOSEN_MAX = 32 };
-
-static enum wo_status try_chosen(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *trial,
-                                 bool *ret_is_better) {
-  const struct kept kept = {checker->readings.hidden.count, checker->readings.emptied.count};
-  struct wo__start_trial tried = *trial;
-  enum wo_status status = WO_OK;
-  *ret_is_better = false;
-  for (unsigned i = 0; i < CHOSEN_MAX && status == WO_OK && tried.misplaced.is_known && can_go_on(checker); i++) {
-    const size_t entry = find_segment(checker->trace, tried.misplaced.address, trial->cursor);
-    if (entry == SIZE_MAX || is_hidden(checker, entry) || hide(checker, entry, checker->next_pool++) != WO_OK) break;
-    status = run_readings(checker, torch, &tried);
-    if (status != WO_OK || (!tried.is_equal && tried.cursor <= trial->cursor)) continue;
-    *ret_is_better = true;
-    *trial = tried;
-    return WO_OK;
-  }
-  return status == WO_E_NOMEM ? status : take_back(checker, kept);
-}
-
-/* Whether an entry releases a segment in the same call as another one: calls one after the other differ in their stacks. */
-static bool is_of_run(const struct wo_trace *trace, size_t i, size_t other) {
-  return i < trace->entries.count && trace->entries.items[i].action == WO_ACTION_SEGMENT_FREE &&
-         trace->entries.items[i].stack == trace->entries.items[other].stack;
-}
-
-/* The run of releases at a divergence ends a MemPool: all its segments are in one pool, and no other is released. The numbers
- * that are added last count. */
-static enum wo_status try_emptied(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *trial,
-                                  bool *ret_is_better) {
+/* Makes its readings the present ones again; the pattern stays behind. */
+static enum wo_status option_restore(struct wo__checker *checker, const struct option *option) {
   struct wo__readings *const readings = &checker->readings;
-  const struct wo_trace *const trace = checker->trace;
-  const struct kept kept = {readings->hidden.count, readings->emptied.count};
-  const uint32_t number = checker->next_pool++;
-  /* The run, or what follows one that the model goes on with. */
-  size_t first = trial->cursor;
-  if (first > 0 && trace->entries.items[first].action != WO_ACTION_SEGMENT_FREE) first--;
-  *ret_is_better = false;
-  while (first > 0 && is_of_run(trace, first - 1, first)) first--;
-  for (size_t i = first; i == first || is_of_run(trace, i, first); i++) {
-    const size_t segment = find_segment(trace, trace->entries.items[i].address, i);
-    if (segment == SIZE_MAX || hide(checker, segment, number) != WO_OK) {
-      readings->hidden.count = kept.hidden;
-      return WO_OK;
-    }
+  readings->hidden.count = readings->emptied.count = 0;
+  if (!WO_VEC_RESERVE(&readings->hidden, option->hidden_count, WO__HIDDEN_MAX) ||
+      !WO_VEC_RESERVE(&readings->emptied, option->emptied_count, WO__HIDDEN_MAX))
+    return WO_E_NOMEM;
+  if (option->hidden_count > 0) memcpy(readings->hidden.items, option->hidden, option->hidden_count * sizeof *option->hidden);
+  if (option->emptied_count > 0)
+    memcpy(readings->emptied.items, option->emptied, option->emptied_count * sizeof *option->emptied);
+  readings->hidden.count = option->hidden_count;
+  readings->emptied.count = option->emptied_count;
+  return WO_OK;
+}
+
+static bool is_better(const struct option *a, const struct option *b) {
+  if (a->trial.is_equal != b->trial.is_equal) return a->trial.is_equal;
+  if (a->trial.cursor != b->trial.cursor) return a->trial.cursor > b->trial.cursor;
+  return a->hidden_count < b->hidden_count;
+}
+
+/* The oldest is forgotten if there is no room. */
+static void put_off(struct search *search, struct option option) {
+  if (search->waiting_count == WAITING_MAX) {
+    option_done(&search->waiting[0]);
+    memmove(search->waiting, search->waiting + 1, (WAITING_MAX - 1) * sizeof *search->waiting);
+    search->waiting_count--;
   }
-  if (!WO_VEC_RESERVE(&readings->emptied, 1, HIDDEN_MAX)) return WO_E_NOMEM;
-  readings->emptied.items[readings->emptied.count++] = first;
-  return try_readings(checker, torch, kept, trial, ret_is_better);
+  search->waiting[search->waiting_count++] = option;
 }
 
-/* A segment of the recording, while it exists. */
-struct seen_segment {
-  size_t entry;
-  uint64_t end;
-  size_t live; /* blocks */
-};
+/* ---- Guesses ---- */
 
-/* Segments by address as entries show them. */
-struct seen {
-  struct wo_address_map map; /* address -> index */
-  WO_VEC(struct seen_segment) list;
-};
-
-static struct seen_segment *seen_at(const struct seen *seen, uint64_t address) {
-  struct wo_address_item item;
-  if (!wo_address_map_below(&seen->map, address, &item)) return NULL;
-  struct seen_segment *const segment = &seen->list.items[item.value];
-  return address < segment->end ? segment : NULL;
+/* Runs with the changed readings. A version that cannot run with them says WO_E_USAGE. */
+static enum wo_status run_readings(struct search *search, struct wo__start_trial *ret_trial) {
+  const enum wo_status status = wo__check_make_pattern(search->checker);
+  return status == WO_OK ? wo__check_run(search->checker, search->torch, ret_trial) : status;
 }
 
-static bool see(struct seen *seen, const struct wo_trace *trace, size_t index) {
-  const struct wo_trace_entry *const entry = &trace->entries.items[index];
-  struct seen_segment *const segment = seen_at(seen, entry->address);
-  switch ((enum wo_action)entry->action) {
-  case WO_ACTION_SEGMENT_ALLOC:
-    if (!WO_VEC_RESERVE(&seen->list, 1, WO_LIMIT_TRACE_ENTRIES)) return false;
-    seen->list.items[seen->list.count++] = (struct seen_segment){index, entry->address + entry->size_bytes, 0};
-    return wo_address_map_put(&seen->map, entry->address, (uint32_t)seen->list.count - 1) == WO_OK;
-  case WO_ACTION_SEGMENT_FREE:
-    wo_address_map_remove(&seen->map, entry->address, NULL);
-    return true;
-  case WO_ACTION_ALLOC:
-    if (segment) segment->live++;
-    return true;
-  case WO_ACTION_FREE_COMPLETED:
-    if (segment && segment->live > 0) segment->live--;
-    return true;
-  default:
-    return true;
+/* Hides the segments that the model chooses or releases, each in a pool of its own. */
+static enum wo_status run_chosen(struct search *search, struct wo__start_trial *ret_trial, bool *ret_is_made) {
+  struct wo__checker *const checker = search->checker;
+  const size_t cursor = search->now.trial.cursor;
+  struct wo__start_trial tried = search->now.trial;
+  for (unsigned i = 0; i < CHOSEN_MAX && can_go_on(checker); i++) {
+    const uint64_t address = tried.misplaced.is_known ? tried.misplaced.address : tried.released_address;
+    const size_t entry = address > 0 ? wo__find_segment(checker->trace, address, cursor) : SIZE_MAX;
+    if (entry == SIZE_MAX || wo__is_hidden(checker, entry)) return WO_OK;
+    const enum wo__guess guess = wo__hide(checker, entry, checker->next_pool++);
+    if (guess != WO__GUESS_MADE) return guess == WO__GUESS_NONE ? WO_OK : WO_E_NOMEM;
+    const enum wo_status status = run_readings(search, &tried);
+    if (status != WO_OK) return status;
+    *ret_is_made = tried.is_equal || tried.cursor > cursor;
+    *ret_trial = tried;
+    if (*ret_is_made || tried.cursor < cursor) return WO_OK;
   }
+  return WO_OK;
 }
 
-/* Each segment that has no block and that the release at a divergence left alone, in a pool of its own: its pool has a user. */
-static enum wo_status try_left(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *trial, bool *ret_is_better) {
-  const struct wo_trace *const trace = checker->trace;
-  const struct kept kept = {checker->readings.hidden.count, checker->readings.emptied.count};
-  struct seen seen = {.list = {0}};
-  size_t end = trial->cursor;
-  bool is_done = true;
-  *ret_is_better = false;
-  while (end < trace->entries.count && trace->entries.items[end].action == WO_ACTION_SEGMENT_FREE) end++;
-  for (size_t i = 0; i < end && is_done; i++) is_done = see(&seen, trace, i);
-  struct wo_address_item item;
-  for (uint64_t at = 0; is_done && wo_address_map_above(&seen.map, at, &item); at = item.address + 1) {
-    const struct seen_segment *const segment = &seen.list.items[item.value];
-    if (segment->live > 0 || find_segment(trace, item.address, end) == SIZE_MAX) continue;
-    if (hide(checker, segment->entry, checker->next_pool++) != WO_OK) break;
-  }
-  wo_address_map_done(&seen.map);
-  WO_VEC_DONE(&seen.list);
-  if (!is_done) return WO_E_NOMEM;
-  return checker->readings.hidden.count > kept.hidden ? try_readings(checker, torch, kept, trial, ret_is_better) : WO_OK;
-}
+static wo__guess_one *const guesses[] = {wo__guess_suspect, wo__guess_left, wo__guess_emptied, wo__guess_tail, wo__guess_shown};
 
-/* The refused request at a divergence (a capture releases nothing first), the new segment of the recording there, or that of the
- * recorded address. */
-static size_t find_suspect(const struct wo_trace *trace, size_t cursor) {
-  const struct wo_trace_entry *const expected = &trace->entries.items[cursor];
-  if (expected->action == WO_ACTION_OOM) return cursor;
-  if (expected->action == WO_ACTION_SEGMENT_FREE) return SIZE_MAX;
-  return find_segment(trace, expected->address, cursor + (expected->action == WO_ACTION_SEGMENT_ALLOC ? 1 : 0));
-}
+enum { GUESS_COUNT = sizeof guesses / sizeof guesses[0] };
 
-/* Whether the run of releases at an entry is one of everything that is free: a call of that name, or the retry of a request. */
-static bool is_of_all(const struct wo_recording *recording, const struct wo_trace *trace, size_t at) {
-  if (wo__release_cause_is_named(recording, trace->entries.items[at].stack)) return true;
-  while (at < trace->entries.count && trace->entries.items[at].action == WO_ACTION_SEGMENT_FREE) at++;
-  if (at == trace->entries.count) return false;
-  return trace->entries.items[at].action == WO_ACTION_SEGMENT_ALLOC || trace->entries.items[at].action == WO_ACTION_OOM;
-}
-
-/* The release at a divergence is one of everything, but of pools that have users; or the end of a MemPool. */
-static enum wo_status try_release(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *trial,
-                                  bool *ret_is_better) {
-  const bool is_left_first = is_of_all(checker->recording, checker->trace, trial->cursor);
-  enum wo_status status = WO_OK;
-  for (int turn = 0; turn < 2 && status == WO_OK && !*ret_is_better; turn++)
-    status = (turn == 0) == is_left_first ? try_left(checker, torch, trial, ret_is_better)
-                                          : try_emptied(checker, torch, trial, ret_is_better);
+/* Makes guess `which` at the present divergence, and runs it. *ret_is_made: it gets farther. */
+static enum wo_status run_guess(struct search *search, size_t which, struct wo__start_trial *ret_trial, bool *ret_is_made) {
+  enum wo_status status = option_restore(search->checker, &search->now);
+  *ret_is_made = false;
+  if (status != WO_OK) return status;
+  if (which == GUESS_COUNT) return run_chosen(search, ret_trial, ret_is_made);
+  const enum wo__guess guess = guesses[which](search->checker, &search->now.trial);
+  if (guess != WO__GUESS_MADE) return guess == WO__GUESS_NONE ? WO_OK : WO_E_NOMEM;
+  status = run_readings(search, ret_trial);
+  *ret_is_made = status == WO_OK && (ret_trial->is_equal || ret_trial->cursor > search->now.trial.cursor);
   return status;
 }
 
-static enum wo_status try_pools(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *trial, bool *ret_is_better) {
-  const struct wo_trace *const trace = checker->trace;
-  const bool is_release = trace->entries.items[trial->cursor].action == WO_ACTION_SEGMENT_FREE || trial->released_address > 0;
-  enum wo_status status = WO_OK;
-  *ret_is_better = false;
-  if (is_release) status = try_release(checker, torch, trial, ret_is_better);
-  if (status == WO_OK && !*ret_is_better)
-    status = try_hidden(checker, torch, find_suspect(trace, trial->cursor), trial, ret_is_better);
-  if (status == WO_OK && !*ret_is_better) status = try_chosen(checker, torch, trial, ret_is_better);
-  return status;
+/* The present option leads nowhere. */
+static enum wo_status take_waiting(struct search *search, bool *ret_goes_on) {
+  *ret_goes_on = search->waiting_count > 0;
+  if (!*ret_goes_on) return WO_OK;
+  option_done(&search->now);
+  search->now = search->waiting[--search->waiting_count];
+  return WO_OK;
 }
+
+/* All guesses at the present divergence. The best becomes the present option, others wait. */
+static enum wo_status step(struct search *search, bool *ret_goes_on) {
+  struct option best = {0};
+  *ret_goes_on = false;
+  for (size_t which = 0; which <= GUESS_COUNT && can_go_on(search->checker) && !best.trial.is_equal; which++) {
+    struct wo__start_trial trial;
+    struct option option;
+    bool is_made = false;
+    enum wo_status status = run_guess(search, which, &trial, &is_made);
+    if (status == WO_OK && is_made) status = option_make(search->checker, &trial, &option);
+    if (status == WO_E_NOMEM) return option_done(&best), status;
+    if (status != WO_OK || !is_made) continue;
+    const bool is_first = best.hidden == NULL, is_best = is_first || is_better(&option, &best);
+    if (!is_first) put_off(search, is_best ? best : option);
+    if (is_best) best = option;
+  }
+  if (!best.hidden) return take_waiting(search, ret_goes_on);
+  option_done(&search->now);
+  search->now = best;
+  *ret_goes_on = true;
+  return WO_OK;
+}
+
+/* ---- Whole ---- */
 
 /* All that stacks show at once, before anything is guessed. */
-static enum wo_status try_captures(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *trial) {
-  const struct kept kept = {checker->readings.hidden.count, checker->readings.emptied.count};
-  bool is_better = false;
-  if (kept.hidden > 0) return WO_OK;
-  const enum wo_status status = wo__check_hide_captures(checker);
+static enum wo_status try_captures(struct search *search) {
+  struct wo__checker *const checker = search->checker;
+  struct wo__start_trial trial;
+  if (search->now.hidden_count > 0) return WO_OK;
+  enum wo_status status = wo__check_hide_captures(checker);
   if (status != WO_OK || checker->readings.hidden.count == 0) return status;
-  return try_readings(checker, torch, kept, trial, &is_better);
+  status = run_readings(search, &trial);
+  if (status != WO_OK) return status == WO_E_NOMEM ? status : WO_OK;
+  const bool is_farther = trial.is_equal || trial.cursor > search->now.trial.cursor;
+  if (!is_farther) return WO_OK;
+  option_done(&search->now);
+  return option_make(checker, &trial, &search->now);
+}
+
+/* The best of all options gives the result. */
+static enum wo_status go_on(struct search *search, struct option *best) {
+  const size_t count = search->checker->trace->entries.count;
+  bool goes_on = true;
+  enum wo_status status = WO_OK;
+  while (status == WO_OK && goes_on && !search->now.trial.is_equal && can_go_on(search->checker)) {
+    status = search->now.trial.cursor < count ? step(search, &goes_on) : take_waiting(search, &goes_on);
+    if (status != WO_OK || !goes_on || !is_better(&search->now, best)) continue;
+    option_done(best);
+    status = option_restore(search->checker, &search->now);
+    if (status == WO_OK) status = option_make(search->checker, &search->now.trial, best);
+  }
+  return status;
 }
 
 enum wo_status wo__check_find_pools(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *trial) {
-  enum wo_status status = try_captures(checker, torch, trial);
-  bool is_better = true;
-  while (status == WO_OK && is_better && !trial->is_equal && trial->cursor < checker->trace->entries.count && can_go_on(checker))
-    status = try_pools(checker, torch, trial, &is_better);
-  return status;
+  struct search *const search = calloc(1, sizeof *search);
+  struct option best = {0};
+  if (!search) return WO_E_NOMEM;
+  search->checker = checker;
+  search->torch = torch;
+  enum wo_status status = option_make(checker, trial, &search->now);
+  if (status == WO_OK) status = try_captures(search);
+  if (status == WO_OK) status = option_restore(checker, &search->now);
+  if (status == WO_OK) status = option_make(checker, &search->now.trial, &best);
+  if (status == WO_OK) status = wo__find_default(checker);
+  if (status == WO_OK) status = go_on(search, &best);
+  free(checker->is_default);
+  checker->is_default = NULL;
+  if (status == WO_OK) status = option_restore(checker, &best);
+  if (status == WO_OK) *trial = best.trial;
+  option_done(&best);
+  option_done(&search->now);
+  while (search->waiting_count > 0) option_done(&search->waiting[--search->waiting_count]);
+  free(search);
+  return status == WO_OK ? wo__check_make_pattern(checker) : status;
 }
