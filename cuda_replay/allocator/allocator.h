@@ -123,6 +123,11 @@ enum wo_status wo_allocator_pool_begin(struct wo_allocator *allocator, struct wo
 enum wo_status wo_allocator_pool_end(struct wo_allocator *allocator, struct wo_pool_id pool);
 enum wo_status wo_allocator_pool_release(struct wo_allocator *allocator, struct wo_pool_id pool);
 
+/* Torch releases several pools without users in the order of a hash table, which only a recording shows: this pool comes after
+ * all that this was called for before. Without a call they come in the order in which they were made. Unknown pools are ignored.
+ */
+void wo_allocator_pool_is_next(struct wo_allocator *allocator, struct wo_pool_id pool);
+
 /* What the end of a MemPool does from 2.7 on (torch/csrc, CUDACachingAllocator, emptyCache of one pool): releases what is free of
  * this pool, and nothing else, if it has lost its users. */
 enum wo_status wo_allocator_pool_empty(struct wo_allocator *allocator, struct wo_pool_id pool);

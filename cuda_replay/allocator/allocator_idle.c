@@ -95,5 +95,5 @@ void wo__suspect(struct wo_allocator *a, uint32_t pool) {
   if (pool == 0 || a->pools.items[pool].is_suspect) return;
   assert(a->suspects.count < a->suspects.capacity);
   a->pools.items[pool].is_suspect = true;
-  a->suspects.items[a->suspects.count++] = pool;
+  a->suspects.items[a->suspects.count++] = (struct wo__suspect){.pool = pool};
 }

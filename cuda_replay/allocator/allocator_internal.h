@@ -121,8 +121,15 @@ struct wo__pool {
   struct wo__bin large, small;
   int64_t use_count;     /* captures and graphs that may still use it */
   int64_t segment_count; /* private pools: segments that keep the pool alive, as torch counts them */
+  uint64_t place;        /* private pools: among those without users; 0: not known */
   bool is_gone;          /* a new pool may take its id */
   bool is_suspect;       /* private pools: listed in the allocator's suspects */
+};
+
+/* A private pool that may have something to release. */
+struct wo__suspect {
+  uint64_t place; /* filled where they are put in order */
+  uint32_t pool;
 };
 
 /* An idle block on its way back to the device, with the key of its shelf's order. */
@@ -165,16 +172,17 @@ struct wo_allocator {
   WO_VEC(struct wo__capture) captures; /* oldest first */
   WO_VEC(struct wo__range) ranges;
   uint32_t used_ranges; /* all below this number are in use */
+  uint64_t last_place;
   WO_VEC(struct wo__use) uses;
   uint32_t unused_use;
   uint32_t oldest_pending, newest_pending;
-  size_t waiting_count;             /* pending blocks that wait for the end of a capture */
-  uint32_t waiting_from;            /* none of them is older than this pending block */
-  WO_VEC(uint32_t) suspects;        /* private pools that may have something to release; room for all pools */
-  WO_VEC(struct wo__release) going; /* blocks of the release under way */
-  uint64_t steps;                   /* blocks and pools that walks have visited, as a measure of cost */
-  struct wo_block_order pool_ids;   /* pools that are not gone, by id */
-  struct wo_block_order chains;     /* heads of all segments and ranges by address: keys of size 0 */
+  size_t waiting_count;                /* pending blocks that wait for the end of a capture */
+  uint32_t waiting_from;               /* none of them is older than this pending block */
+  WO_VEC(struct wo__suspect) suspects; /* private pools that may have something to release; room for all pools */
+  WO_VEC(struct wo__release) going;    /* blocks of the release under way */
+  uint64_t steps;                      /* blocks and pools that walks have visited, as a measure of cost */
+  struct wo_block_order pool_ids;      /* pools that are not gone, by id */
+  struct wo_block_order chains;        /* heads of all segments and ranges by address: keys of size 0 */
   struct wo_allocator_stats stats;
   struct wo_allocator_oom oom;
   const char *message;

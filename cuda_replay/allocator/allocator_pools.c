@@ -107,6 +107,11 @@ enum wo_status wo_allocator_pool_release(struct wo_allocator *a, struct wo_pool_
   return WO_OK;
 }
 
+void wo_allocator_pool_is_next(struct wo_allocator *a, struct wo_pool_id id) {
+  const uint32_t pool = pool_of_id(a, id);
+  if (pool != WO__NONE && pool != 0) a->pools.items[pool].place = ++a->last_place;
+}
+
 enum wo_status wo_allocator_pool_empty(struct wo_allocator *a, struct wo_pool_id id) {
   const uint32_t pool = pool_of_id(a, id);
   if (pool == WO__NONE || pool == 0 || a->pools.items[pool].use_count > 0) return WO_OK;

@@ -187,21 +187,27 @@ enum wo_status wo__release_private(struct wo_allocator *a, uint32_t pool) {
   return wo__refuse(a, "torch forgets a private pool here that still holds memory: it miscounts expandable segments");
 }
 
-static int compare_pools(const void *a, const void *b) {
-  const uint32_t left = *(const uint32_t *)a;
-  const uint32_t right = *(const uint32_t *)b;
-  return (left > right) - (left < right);
+static int compare_suspects(const void *a, const void *b) {
+  const struct wo__suspect *const left = a, *const right = b;
+  if (left->place != right->place) return left->place < right->place ? -1 : 1;
+  return (left->pool > right->pool) - (left->pool < right->pool);
 }
 
-/* Releases the private pools without users, in the order in which they were made; those that have nothing to release need no
- * visit. A pool with users is listed again when it has lost them. */
+/* Torch's order is that of a hash table: the shown one, else that in which the pools were made. */
+static void sort_suspects(struct wo_allocator *a) {
+  for (size_t i = 0; i < a->suspects.count; i++) a->suspects.items[i].place = a->pools.items[a->suspects.items[i].pool].place;
+  if (a->suspects.count > 1) qsort(a->suspects.items, a->suspects.count, sizeof *a->suspects.items, compare_suspects);
+}
+
+/* Releases the private pools without users; those that have nothing to release need no visit. A pool with users is listed again
+ * when it has lost them. */
 static enum wo_status release_suspects(struct wo_allocator *a) {
   enum wo_status status = WO_OK;
   size_t done = 0;
-  if (a->suspects.count > 1) qsort(a->suspects.items, a->suspects.count, sizeof *a->suspects.items, compare_pools);
+  sort_suspects(a);
   for (; done < a->suspects.count; done++, a->steps++) {
-    struct wo__pool *const pool = &a->pools.items[a->suspects.items[done]];
-    if (!pool->is_gone && pool->use_count == 0) status = wo__release_private(a, a->suspects.items[done]);
+    struct wo__pool *const pool = &a->pools.items[a->suspects.items[done].pool];
+    if (!pool->is_gone && pool->use_count == 0) status = wo__release_private(a, a->suspects.items[done].pool);
     if (status != WO_OK) break;
     pool->is_suspect = false;
   }

@@ -411,10 +411,10 @@ static enum wo_status make_entries(struct wo__maker *maker) {
 /* Checks whether there are completions, and whether some come later than their requests. */
 static void look_for_completions(struct wo__maker *maker) {
   const struct wo_trace *const trace = maker->trace;
+  maker->has_completed = wo_trace_has_completions(trace);
   for (size_t i = 0; i < trace->entries.count; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
     if (entry->action != WO_ACTION_FREE_COMPLETED) continue;
-    maker->has_completed = true;
     const bool is_near = i > 0 && entry[-1].action == WO_ACTION_FREE_REQUESTED && entry[-1].address == entry->address;
     if (!is_near && i > 0) maker->has_deferred = true;
   }

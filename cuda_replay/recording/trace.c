@@ -119,3 +119,13 @@ const char *wo_trace_lack(const struct wo_recording *recording, const struct wo_
            "enabled='state'), which keeps the last event only";
   return has_run ? NULL : "the trace holds no allocation: the ring was too short, or skip_actions left allocations out";
 }
+
+bool wo_trace_has_completions(const struct wo_trace *trace) {
+  size_t requested = 0, pending = 0;
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    if (trace->entries.items[i].action == WO_ACTION_FREE_COMPLETED) return true;
+    requested += trace->entries.items[i].action == WO_ACTION_FREE_REQUESTED;
+  }
+  for (size_t i = 0; i < trace->blocks.count; i++) pending += trace->blocks.items[i].state == WO_BLOCK_PENDING;
+  return requested > 0 && requested <= pending;
+}

@@ -188,6 +188,10 @@ struct wo_trace *wo_recording_trace(struct wo_recording *recording, int device);
 /* Adds an entry. WO_E_NOMEM, WO_E_LIMIT (WO_LIMIT_TRACE_ENTRIES). */
 enum wo_status wo_trace_add(struct wo_trace *trace, struct wo_trace_entry entry);
 
+/* Whether the completion of a free is an entry of its own: false only if skip_actions left such entries out. Without any, all
+ * frees of the trace must be pending at the end. */
+bool wo_trace_has_completions(const struct wo_trace *trace);
+
 /* Why the entries of a trace cannot be replayed as a run: no history was recorded, the ring had one entry, or no entry is an
  * allocation. NULL if there may be a run, and for a recording that states no segments or does not come from an allocator. The
  * text is a literal. */

@@ -59,7 +59,7 @@ enum wo_status wo__check_complete(const struct wo_trace *trace, const struct wo_
                                   struct wo_trace *ret_trace) {
   assert(order < WO__CHECK_ORDERS);
   const bool has_requested = has_action(trace, WO_ACTION_FREE_REQUESTED),
-             has_completed = has_action(trace, WO_ACTION_FREE_COMPLETED);
+             has_completed = wo_trace_has_completions(trace);
   *ret_trace = *trace;
   ret_trace->entries.items = NULL;
   ret_trace->entries.count = ret_trace->entries.capacity = 0;

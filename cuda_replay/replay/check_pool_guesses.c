@@ -76,30 +76,6 @@ static bool is_release(const struct wo__checker *checker, const struct wo__start
   return checker->trace->entries.items[trial->cursor].action == WO_ACTION_SEGMENT_FREE || trial->released_address > 0;
 }
 
-/* The run of releases at a divergence ends a MemPool: all its segments are in one pool, and no other is released. The numbers
- * that are added last count. */
-enum wo__guess wo__guess_emptied(struct wo__checker *checker, const struct wo__start_trial *trial) {
-  struct wo__readings *const readings = &checker->readings;
-  const struct wo_trace *const trace = checker->trace;
-  const uint32_t number = checker->next_pool++;
-  /* The run, or the last one if the model goes on with it. */
-  size_t first = trial->cursor;
-  if (!is_release(checker, trial)) return WO__GUESS_NONE;
-  while (first > 0 && trace->entries.items[first].action != WO_ACTION_SEGMENT_FREE) first--;
-  if (trace->entries.items[first].action != WO_ACTION_SEGMENT_FREE) return WO__GUESS_NONE;
-  while (first > 0 && is_of_run(trace, first - 1, first)) first--;
-  for (size_t i = first; i == first || is_of_run(trace, i, first); i++) {
-    const size_t segment = wo__find_segment(trace, trace->entries.items[i].address, i);
-    if (segment == SIZE_MAX) return WO__GUESS_NONE;
-    const enum wo__guess guess = wo__hide(checker, segment, number);
-    if (guess != WO__GUESS_MADE) return guess;
-  }
-  if (readings->emptied.count == WO__HIDDEN_MAX) return WO__GUESS_NONE;
-  if (!WO_VEC_RESERVE(&readings->emptied, 1, WO__HIDDEN_MAX)) return WO__GUESS_NO_MEMORY;
-  readings->emptied.items[readings->emptied.count++] = first;
-  return WO__GUESS_MADE;
-}
-
 /* Whether a release comes before another one in the order of one pool: small segments first (the default pool: large ones), by
  * stream, size and address. */
 static bool is_in_order(const struct wo__checker *checker, size_t before, size_t after, bool is_default) {
@@ -109,6 +85,40 @@ static bool is_in_order(const struct wo__checker *checker, size_t before, size_t
   if (is_a_small != is_b_small) return is_a_small != is_default;
   if (streams[a->stream] != streams[b->stream]) return streams[a->stream] < streams[b->stream];
   return a->size_bytes != b->size_bytes ? a->size_bytes < b->size_bytes : a->address < b->address;
+}
+
+/* A MemPool ends at an entry. */
+static enum wo__guess empty_at(struct wo__checker *checker, size_t entry) {
+  struct wo__readings *const readings = &checker->readings;
+  if (readings->emptied.count == WO__HIDDEN_MAX) return WO__GUESS_NONE;
+  if (!WO_VEC_RESERVE(&readings->emptied, 1, WO__HIDDEN_MAX)) return WO__GUESS_NO_MEMORY;
+  readings->emptied.items[readings->emptied.count++] = entry;
+  return WO__GUESS_MADE;
+}
+
+/* The run of releases at a divergence ends a MemPool, or several one after the other: all segments of each are in one pool, and
+ * no other is released. */
+enum wo__guess wo__guess_emptied(struct wo__checker *checker, const struct wo__start_trial *trial) {
+  const struct wo_trace *const trace = checker->trace;
+  uint32_t number = 0;
+  /* The run, or the last one if the model goes on with it. */
+  size_t first = trial->cursor;
+  if (!is_release(checker, trial)) return WO__GUESS_NONE;
+  while (first > 0 && trace->entries.items[first].action != WO_ACTION_SEGMENT_FREE) first--;
+  if (trace->entries.items[first].action != WO_ACTION_SEGMENT_FREE) return WO__GUESS_NONE;
+  while (first > 0 && is_of_run(trace, first - 1, first)) first--;
+  for (size_t i = first; i == first || is_of_run(trace, i, first); i++) {
+    const size_t segment = wo__find_segment(trace, trace->entries.items[i].address, i);
+    if (segment == SIZE_MAX) return WO__GUESS_NONE;
+    enum wo__guess guess = WO__GUESS_MADE;
+    if (i == first || !is_in_order(checker, i - 1, i, false)) {
+      number = checker->next_pool++;
+      guess = empty_at(checker, i);
+    }
+    if (guess == WO__GUESS_MADE) guess = wo__hide(checker, segment, number);
+    if (guess != WO__GUESS_MADE) return guess;
+  }
+  return WO__GUESS_MADE;
 }
 
 /* The end of the run of releases at a divergence is of pools without users, which come after the default pool, one after the
@@ -220,14 +230,16 @@ enum wo__guess wo__guess_left(struct wo__checker *checker, const struct wo__star
 
 /* ---- What is no guess ---- */
 
-/* The end of the default pool's part of the run of releases that begins at `first`: large segments, then small ones, each by
- * rising stream, size and address. `first` if it does not show itself as such: a private pool has its small segments first. */
+/* The end of the large segments at the beginning of the run of releases at `first`, if small ones follow: then they are the
+ * default pool's, since a private pool has its small segments first. `first` if nothing shows it. */
 static size_t end_of_default(const struct wo__checker *checker, size_t first) {
   const struct wo_trace *const trace = checker->trace;
-  size_t end = first + 1;
-  while (is_of_run(trace, end, first) && is_in_order(checker, end - 1, end, true)) end++;
-  const bool has_large = trace->entries.items[first].size_bytes != SMALL_SEGMENT_BYTES;
-  return has_large && trace->entries.items[end - 1].size_bytes == SMALL_SEGMENT_BYTES ? end : first;
+  size_t end = first;
+  while (is_of_run(trace, end, first) && trace->entries.items[end].size_bytes != SMALL_SEGMENT_BYTES) {
+    if (end > first && !is_in_order(checker, end - 1, end, true)) return first;
+    end++;
+  }
+  return is_of_run(trace, end, first) ? end : first;
 }
 
 enum wo_status wo__find_default(struct wo__checker *checker) {

@@ -227,6 +227,7 @@ static enum wo_status release_pool(struct run *run, const struct wo_request *req
   const struct wo_pool_id id = id_of(run, request->pool);
   const enum wo_status status = wo_allocator_pool_release(run->allocator, id);
   run->is_held[request->pool] = false;
+  wo_allocator_pool_is_next(run->allocator, id);
   return status == WO_E_USAGE ? WO_OK : status;
 }
 

@@ -396,7 +396,7 @@ enum wo_status wo__backwards_run(struct wo__backwards *pass, const struct wo_rec
                                  .trace = trace,
                                  .err = err,
                                  .has_requested = has_action(trace, WO_ACTION_FREE_REQUESTED),
-                                 .has_completed = has_action(trace, WO_ACTION_FREE_COMPLETED)};
+                                 .has_completed = wo_trace_has_completions(trace)};
   enum wo_status status = WO_OK;
   for (size_t i = 0; i < trace->segments.count && status == WO_OK; i++) status = load_segment(pass, &trace->segments.items[i]);
   for (pass->index = trace->entries.count; pass->index > 0 && status == WO_OK;)
