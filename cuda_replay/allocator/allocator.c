@@ -23,7 +23,7 @@ static void set_limits(struct wo_allocator *a) {
   const double allowed = a->settings.memory_fraction * (double)total_bytes;
   const bool has_limit = has_fraction && total_bytes != UINT64_MAX && allowed < (double)INT64_MAX;
   a->allowed_bytes = has_limit ? whole_bytes(a, allowed) : UINT64_MAX;
-  a->collects_garbage = has_fraction && a->settings.garbage_collection_threshold > 0;
+  a->collects_garbage = (has_fraction && a->settings.garbage_collection_threshold > 0) || a->garbage_limit_bytes > 0;
 }
 
 enum wo_status wo_allocator_new(const struct wo_allocator_options *options, struct wo_allocator **ret_allocator,
@@ -41,6 +41,7 @@ enum wo_status wo_allocator_new(const struct wo_allocator_options *options, stru
   if (wo_torch_has(a->torch, WO_TORCH_AGE_OF_SEGMENT)) a->ties = WO__TIES_BY_SEGMENT;
   a->device = *options->device;
   a->observer = options->observer;
+  a->garbage_limit_bytes = options->garbage_limit_bytes;
   a->unused_block = WO__NONE;
   a->unused_use = WO__NONE;
   a->oldest_pending = WO__NONE;

@@ -43,6 +43,7 @@ struct wo_allocator_options {
   uint16_t torch;                        /* the version whose rules apply; settings.h */
   const struct wo_device *device;        /* borrowed; must outlive the allocator */
   struct wo_allocator_observer observer; /* {0} for none */
+  uint64_t garbage_limit_bytes;          /* reserved memory beyond which garbage is collected; 0: as settings and card say */
 };
 
 /* A statistic of torch.cuda.memory_stats: its value, highest value, sum of rises, sum of falls. */

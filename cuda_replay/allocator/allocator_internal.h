@@ -160,10 +160,11 @@ struct wo_allocator {
   struct wo_allocator_observer observer;
   uint16_t torch;
   enum wo__ties ties;
-  uint64_t last_age;      /* the last age given */
-  bool collects_garbage;  /* a threshold and a memory fraction are set */
-  uint64_t card_bytes;    /* or UINT64_MAX */
-  uint64_t allowed_bytes; /* by the memory fraction, or UINT64_MAX */
+  uint64_t last_age;            /* the last age given */
+  bool collects_garbage;        /* a threshold and a memory fraction are set */
+  uint64_t card_bytes;          /* or UINT64_MAX */
+  uint64_t garbage_limit_bytes; /* 0: threshold and fraction decide */
+  uint64_t allowed_bytes;       /* by the memory fraction, or UINT64_MAX */
   WO_VEC(struct wo__block) blocks;
   uint32_t unused_block; /* head of the list */
   size_t unused_count;   /* its length */

@@ -92,9 +92,10 @@ static enum wo_status collect_pass(struct wo_allocator *a, struct garbage *garba
 }
 
 enum wo_status wo__collect_garbage(struct wo_allocator *a) {
-  const uint64_t limit = (uint64_t)(a->settings.garbage_collection_threshold * (double)a->allowed_bytes);
+  const uint64_t share = (uint64_t)(a->settings.garbage_collection_threshold * (double)a->allowed_bytes);
+  const uint64_t limit = a->garbage_limit_bytes > 0 ? a->garbage_limit_bytes : share;
   const uint64_t reserved = wo__reserved_bytes(a);
-  if (a->allowed_bytes == UINT64_MAX || reserved <= limit) return WO_OK;
+  if ((a->allowed_bytes == UINT64_MAX && a->garbage_limit_bytes == 0) || reserved <= limit) return WO_OK;
   struct garbage garbage = count_garbage(a);
   bool has_freed = true;
   while (garbage.reclaimed_bytes < reserved - limit && has_freed && garbage.block_count > 0) {

@@ -142,6 +142,7 @@ static void put_check(struct writer *w, cJSON *root) {
   wo_json_put_count(&w->json, object, "blocks_untouched", check->blocks_untouched);
   wo_json_put_count(&w->json, object, "blocks_unexplained", check->blocks_unexplained);
   wo_json_put_count(&w->json, object, "entries_skipped", check->entries_skipped);
+  wo_json_put_maybe(&w->json, object, "garbage_limit_bytes", check->garbage_limit_bytes > 0, check->garbage_limit_bytes);
   wo_json_put_count(&w->json, object, "hidden_pools", check->hidden_pools);
   wo_json_put_maybe(&w->json, object, "diverged_at", has_diverged, check->diverged_at);
   wo_json_put_text(&w->json, object, "expected", has_diverged ? wo_view_of(check->expected) : (struct wo_view){0});

@@ -228,6 +228,10 @@ static void write_check(struct wo_replay_writer *w) {
   if (w->report->recorded_pattern.probe_count > 0)
     wo_text_add(&w->line, " (the program went on without %zu of them)", w->report->recorded_pattern.probe_count);
   add_layout(w);
+  if (check->garbage_limit_bytes > 0) {
+    wo_text_add(&w->line, "; garbage was collected beyond about %s reserved, as its releases show",
+                WO_BYTES_TEXT(check->garbage_limit_bytes));
+  }
   if (check->hidden_pools > 0) {
     wo_text_add(&w->line, "; taken to be of private pools that the recording does not name (graphs, MemPools): ");
     wo__replay_count(&w->line, check->hidden_pools, "segment or request", "segments and requests");

@@ -1,7 +1,7 @@
 /* The evidence, strongest first: the stack of the release names empty_cache; the request that follows failed; memory was mapped
  * before and kept (an expandable attempt that failed half-way); the release has the stack of the allocation; the new segment
- * would not have fitted. Without any of them the release counts as empty_cache: then a run without a capacity repeats the
- * recording. */
+ * would not have fitted, or garbage is collected. Without any of them the release counts as empty_cache: then a run without a
+ * capacity repeats the recording. */
 #include "cuda_replay/pattern/release_cause.h"
 
 #include <assert.h>
@@ -152,6 +152,7 @@ bool wo__release_cause_is_retry(const struct wo__release_cause *release, size_t 
   const enum witness witness = ask_stacks(release, first, end);
   if (witness != SHOWS_NOTHING) return witness == SHOWS_RETRY;
   *ret_is_sure = false;
+  if (wo__release_cause_alone(release) == WO__ALONE_OFTEN) return true;
   if (release->capacity_bytes == UINT64_MAX) return false;
   return release->reserved_bytes >= release->capacity_bytes || grown_bytes > release->capacity_bytes - release->reserved_bytes;
 }

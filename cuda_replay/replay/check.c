@@ -180,11 +180,13 @@ static void explain(const struct wo__checker *checker) {
             "which holds only the last settings; ",
             has_plain ? "allocated whole" : "mapped", settings->expandable_segments ? "on" : "off");
   }
-  if (settings->garbage_collection_threshold > 0 && settings->memory_fraction <= 0) {
-    add_why(check, "garbage collection acts with a memory fraction, which snapshots do not tell: give it with --set; ");
+  if (wo__check_has_unknown_limit(checker)) {
+    add_why(check, "garbage collection acts with a memory fraction, which snapshots do not tell and no limit that was tried "
+                   "explains: give it with --set; ");
   }
-  if (has_pools) {
-    add_why(check, "private pools are only known from the segments that are left at the end; ");
+  if (has_pools || check->hidden_pools > 0) {
+    add_why(check, "a private pool (of a graph or MemPool) that was released before the end is named by nothing, and no guess "
+                   "explains it; ");
   }
   if (check->open_blocks > 0) {
     add_why(check, "the sizes of %zu blocks at the start are not certain (%zu layouts tried); ", check->open_blocks,
@@ -197,12 +199,12 @@ static void explain(const struct wo__checker *checker) {
   }
   if (!recording->has_settings && !checker->options->settings) {
     add_why(check, "this snapshot does not hold the allocator's settings: give them with --set if they were not the defaults; ");
-  } else if (recording->settings_text.len > 0) {
-    add_why(check, "settings may have been changed during the run; a snapshot holds only the last ones; ");
   }
   const size_t length = strlen(check->why);
   if (length == 0) {
-    add_why(check, "the entries before this one were not recorded completely, were changed, or the model is wrong");
+    add_why(check,
+            "nothing in the recording explains it: entries before this one were not recorded or changed, settings were changed "
+            "during the run, or the model is wrong");
   } else if (length >= 2 && check->why[length - 2] == ';') {
     check->why[length - 2] = '\0';
   }
@@ -241,7 +243,8 @@ static bool turn_reading(struct wo__readings *readings, size_t diverged_at) {
 /* As long as it gets farther that way, reads unsure releases the other way. */
 static enum wo_status turn_more(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *ret_trial) {
   enum wo_status status = WO_OK;
-  while (status == WO_OK && !ret_trial->is_equal && turn_reading(&checker->readings, ret_trial->cursor)) {
+  while (status == WO_OK && !ret_trial->is_equal && wo__check_can_go_on(checker) &&
+         turn_reading(&checker->readings, ret_trial->cursor)) {
     struct wo__start_trial trial;
     status = wo__check_make_pattern(checker);
     if (status == WO_OK) status = wo__check_run(checker, torch, &trial);
@@ -258,8 +261,17 @@ static enum wo_status turn_more(struct wo__checker *checker, uint16_t torch, str
 }
 
 static enum wo_status run_version(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *ret_trial) {
-  const enum wo_status status = wo__check_run(checker, torch, ret_trial);
-  return status == WO_OK ? turn_more(checker, torch, ret_trial) : status;
+  checker->garbage_limit_bytes = 0;
+  checker->readings.turns.count = 0;
+  enum wo_status status = wo__check_make_pattern(checker);
+  if (status == WO_OK) status = wo__check_run(checker, torch, ret_trial);
+  if (!wo__check_has_unknown_limit(checker)) return status == WO_OK ? turn_more(checker, torch, ret_trial) : status;
+  for (size_t before = SIZE_MAX; status == WO_OK && !ret_trial->is_equal && ret_trial->cursor != before;) {
+    before = ret_trial->cursor;
+    status = wo__check_find_limit(checker, torch, ret_trial);
+    if (status == WO_OK && !ret_trial->is_equal) status = turn_more(checker, torch, ret_trial);
+  }
+  return status;
 }
 
 /* The same, with private pools that nothing names. */
@@ -296,7 +308,8 @@ static enum wo_status try_versions(struct wo__checker *checker, run_one *run, st
                            (!best->trial.is_equal && trial.cursor > best->trial.cursor);
     if (!is_better) continue;
     *best = (struct best){trial, torch};
-    check->hidden_pools = trial.is_equal ? checker->readings.hidden.count : 0;
+    check->hidden_pools = checker->readings.hidden.count;
+    check->garbage_limit_bytes = trial.is_equal ? checker->garbage_limit_bytes : 0;
   }
   return WO_OK;
 }
@@ -316,6 +329,7 @@ static enum wo_status run_versions(struct wo__checker *checker) {
   }
   take_trial(checker, &best.trial, best.torch);
   if (!best.trial.is_equal) explain(checker);
+  if (!best.trial.is_equal) check->hidden_pools = 0;
   return WO_OK;
 }
 

@@ -48,9 +48,10 @@ struct wo_replay_check {
   size_t version_count;
   /* The start: its blocks, and how it was found. */
   uint64_t peak_reserved_bytes, peak_allocated_bytes;
-  size_t open_blocks;   /* blocks whose size at the start could not be decided by looking ahead */
-  size_t layouts_tried; /* runs that were needed, of all versions */
-  size_t hidden_pools;  /* segments that were released, and that only a private pool which nothing names explains */
+  size_t open_blocks;           /* blocks whose size at the start could not be decided by looking ahead */
+  size_t layouts_tried;         /* runs that were needed, of all versions */
+  uint64_t garbage_limit_bytes; /* reserved memory beyond which garbage was collected, as its releases show; 0: not searched */
+  size_t hidden_pools;          /* segments that were released, and that only a private pool which nothing names explains */
   /* Left out of the comparison, or compared with itself. */
   size_t entries_skipped;    /* at the beginning: the rest of a call that began before the recording */
   size_t blocks;             /* of the snapshot, free ones included */

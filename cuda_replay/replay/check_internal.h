@@ -20,6 +20,7 @@ struct wo__checker {
   struct wo_start start;
   bool has_maps, has_plain_segments; /* among the entries */
   uint64_t entries_run;              /* by all runs together */
+  uint64_t garbage_limit_bytes;      /* as in wo_allocator_options */
   uint32_t next_pool;                /* number of a pool that nothing names */
   bool *is_default;                  /* NULL, or of each entry: it allocated a segment of the default pool */
 };
@@ -41,8 +42,19 @@ enum wo_status wo__check_complete(const struct wo_trace *trace, const struct wo_
 /* Counts blocks that are compared with themselves: no entry touches them, so the start has them from the end. WO_E_NOMEM. */
 enum wo_status wo__check_count_left_out(struct wo__checker *checker);
 
+/* Whether there is time for one more explanation. */
+bool wo__check_can_go_on(const struct wo__checker *checker);
+
 /* Adds what the captures of graphs allocated and released to the readings, which have nothing hidden. WO_E_NOMEM. */
 enum wo_status wo__check_hide_captures(struct wo__checker *checker);
+
+/* Whether garbage was collected at an amount of reserved memory that nothing states: the threshold is a share of the memory
+ * fraction, which snapshots do not hold. */
+bool wo__check_has_unknown_limit(const struct wo__checker *checker);
+
+/* Searches that amount between the bounds that each divergence of the trial gives, and leaves the best one in the checker.
+ * Statuses of wo__check_run. */
+enum wo_status wo__check_find_limit(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *trial);
 
 /* Explains a divergence by private pools that nothing names, as long as the trial gets farther that way. WO_E_NOMEM. */
 enum wo_status wo__check_find_pools(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *trial);

@@ -58,8 +58,7 @@ static const struct wo_stranger *next_missing(const struct wo_strangers *strange
 enum wo_status wo__check_complete(const struct wo_trace *trace, const struct wo_strangers *strangers, unsigned order,
                                   struct wo_trace *ret_trace) {
   assert(order < WO__CHECK_ORDERS);
-  const bool has_requested = has_action(trace, WO_ACTION_FREE_REQUESTED),
-             has_completed = wo_trace_has_completions(trace);
+  const bool has_requested = has_action(trace, WO_ACTION_FREE_REQUESTED), has_completed = wo_trace_has_completions(trace);
   *ret_trace = *trace;
   ret_trace->entries.items = NULL;
   ret_trace->entries.count = ret_trace->entries.capacity = 0;

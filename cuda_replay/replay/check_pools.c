@@ -9,9 +9,6 @@
 #include "cuda_replay/replay/check_pools_internal.h"
 #include "parsers/base/vec.h"
 
-/* The entries of all runs together after which no more guesses are made. */
-#define ENTRIES_RUN_MAX 8000000
-
 /* The segments that the model chooses or releases at a divergence, one after the other, until it makes the recorded choice. */
 enum { CHOSEN_MAX = 32 };
 
@@ -34,10 +31,6 @@ struct search {
 };
 
 /* ---- Options ---- */
-
-static bool can_go_on(const struct wo__checker *checker) {
-  return checker->entries_run < ENTRIES_RUN_MAX;
-}
 
 static void option_done(struct option *option) {
   free(option->hidden);
@@ -103,7 +96,7 @@ static enum wo_status run_chosen(struct search *search, struct wo__start_trial *
   struct wo__checker *const checker = search->checker;
   const size_t cursor = search->now.trial.cursor;
   struct wo__start_trial tried = search->now.trial;
-  for (unsigned i = 0; i < CHOSEN_MAX && can_go_on(checker); i++) {
+  for (unsigned i = 0; i < CHOSEN_MAX && wo__check_can_go_on(checker); i++) {
     const uint64_t address = tried.misplaced.is_known ? tried.misplaced.address : tried.released_address;
     const size_t entry = address > 0 ? wo__find_segment(checker->trace, address, cursor) : SIZE_MAX;
     if (entry == SIZE_MAX || wo__is_hidden(checker, entry)) return WO_OK;
@@ -148,7 +141,7 @@ static enum wo_status take_waiting(struct search *search, bool *ret_goes_on) {
 static enum wo_status step(struct search *search, bool *ret_goes_on) {
   struct option best = {0};
   *ret_goes_on = false;
-  for (size_t which = 0; which <= GUESS_COUNT && can_go_on(search->checker) && !best.trial.is_equal; which++) {
+  for (size_t which = 0; which <= GUESS_COUNT && wo__check_can_go_on(search->checker) && !best.trial.is_equal; which++) {
     struct wo__start_trial trial;
     struct option option;
     bool is_made = false;
@@ -189,7 +182,7 @@ static enum wo_status go_on(struct search *search, struct option *best) {
   const size_t count = search->checker->trace->entries.count;
   bool goes_on = true;
   enum wo_status status = WO_OK;
-  while (status == WO_OK && goes_on && !search->now.trial.is_equal && can_go_on(search->checker)) {
+  while (status == WO_OK && goes_on && !search->now.trial.is_equal && wo__check_can_go_on(search->checker)) {
     status = search->now.trial.cursor < count ? step(search, &goes_on) : take_waiting(search, &goes_on);
     if (status != WO_OK || !goes_on || !is_better(&search->now, best)) continue;
     option_done(best);

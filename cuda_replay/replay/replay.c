@@ -377,7 +377,8 @@ static enum wo_status begin(struct run *run) {
   const struct wo_allocator_options options = {.settings = run->options->settings,
                                                .torch = run->options->torch,
                                                .device = run->options->device,
-                                               .observer = run->options->on_event};
+                                               .observer = run->options->on_event,
+                                               .garbage_limit_bytes = run->options->garbage_limit_bytes};
   const enum wo_status status = wo_allocator_new(&options, &run->allocator, run->err);
   if (status != WO_OK) return status;
   run->stats = wo_allocator_stats(run->allocator);

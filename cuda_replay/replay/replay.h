@@ -28,6 +28,7 @@ struct wo_replay_options {
   struct wo_replay_observer on_step;     /* {0} for none */
   bool has_probes;                       /* probes are tried, for a run as recorded; they never fail a run */
   bool stops_at_oom;                     /* else a request that fails is skipped, with all requests that refer to it */
+  uint64_t garbage_limit_bytes;          /* as in wo_allocator_options */
   const bool *stop;                      /* NULL, or read after each request: true ends the run */
 };
 

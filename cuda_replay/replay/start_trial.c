@@ -82,7 +82,10 @@ static void on_event(void *state, const struct wo_allocator_event *event) {
   memory->is_over = true;
   tell_expected(memory);
   tell(memory->trial->got, event->action, event->address, event->size_bytes);
-  if (event->action == WO_ACTION_SEGMENT_FREE) memory->trial->released_address = event->address;
+  if (event->action == WO_ACTION_SEGMENT_FREE) {
+    memory->trial->released_address = event->address;
+    memory->trial->released_bytes = event->size_bytes;
+  }
   memory->has_placed = event->action == WO_ACTION_ALLOC;
   memory->placed_address = event->address;
   memory->placed_bytes = event->size_bytes;
@@ -180,6 +183,7 @@ enum wo_status wo__start_trial_run(const struct wo__start_trial_input *input, st
                                             .device = &device,
                                             .start = input->start,
                                             .has_probes = true,
+                                            .garbage_limit_bytes = input->garbage_limit_bytes,
                                             .on_event = {&memory, on_event},
                                             .on_step = {&memory, on_step},
                                             .stop = &memory.is_over};

@@ -19,6 +19,7 @@ struct wo__start_trial_input {
   const struct wo_start *start;
   struct wo_alloc_settings settings;
   uint16_t torch;
+  uint64_t garbage_limit_bytes; /* 0: as the settings say */
 };
 
 /* Where the model put an allocation that was recorded elsewhere. */
@@ -39,6 +40,7 @@ struct wo__start_trial {
   char got[WO_CHECK_TEXT_BYTES];
   struct wo__misplaced misplaced;
   uint64_t released_address; /* of the segment that the model released at the difference; 0: it did something else */
+  uint64_t released_bytes;   /* its size */
   uint64_t peak_reserved_bytes, peak_allocated_bytes;
 };
 
