@@ -57,7 +57,7 @@ enum wo__guess wo__guess_suspect(struct wo__checker *checker, const struct wo__s
   const struct wo_trace *const trace = checker->trace;
   const struct wo_trace_entry *const expected = &trace->entries.items[trial->cursor];
   size_t entry = trial->cursor;
-  if (expected->action == WO_ACTION_SEGMENT_FREE) return WO__GUESS_NONE;
+  if (entry == trace->entries.count || expected->action == WO_ACTION_SEGMENT_FREE) return WO__GUESS_NONE;
   if (expected->action != WO_ACTION_OOM)
     entry = wo__find_segment(trace, expected->address, trial->cursor + (expected->action == WO_ACTION_SEGMENT_ALLOC ? 1 : 0));
   if (entry == SIZE_MAX || wo__is_hidden(checker, entry)) return WO__GUESS_NONE;
@@ -72,8 +72,13 @@ static bool is_of_run(const struct wo_trace *trace, size_t i, size_t other) {
          trace->entries.items[i].stack == trace->entries.items[other].stack;
 }
 
+/* Whether a segment is released at an entry; behind the last one nothing is. */
+static bool is_released_at(const struct wo_trace *trace, size_t i) {
+  return i < trace->entries.count && trace->entries.items[i].action == WO_ACTION_SEGMENT_FREE;
+}
+
 static bool is_release(const struct wo__checker *checker, const struct wo__start_trial *trial) {
-  return checker->trace->entries.items[trial->cursor].action == WO_ACTION_SEGMENT_FREE || trial->released_address > 0;
+  return is_released_at(checker->trace, trial->cursor) || trial->released_address > 0;
 }
 
 /* Whether a release comes before another one in the order of one pool: small segments first (the default pool: large ones), by
@@ -104,8 +109,8 @@ enum wo__guess wo__guess_emptied(struct wo__checker *checker, const struct wo__s
   /* The run, or the last one if the model goes on with it. */
   size_t first = trial->cursor;
   if (!is_release(checker, trial)) return WO__GUESS_NONE;
-  while (first > 0 && trace->entries.items[first].action != WO_ACTION_SEGMENT_FREE) first--;
-  if (trace->entries.items[first].action != WO_ACTION_SEGMENT_FREE) return WO__GUESS_NONE;
+  while (first > 0 && !is_released_at(trace, first)) first--;
+  if (!is_released_at(trace, first)) return WO__GUESS_NONE;
   while (first > 0 && is_of_run(trace, first - 1, first)) first--;
   for (size_t i = first; i == first || is_of_run(trace, i, first); i++) {
     const size_t segment = wo__find_segment(trace, trace->entries.items[i].address, i);
@@ -127,7 +132,7 @@ enum wo__guess wo__guess_tail(struct wo__checker *checker, const struct wo__star
   const struct wo_trace *const trace = checker->trace;
   enum wo__guess made = WO__GUESS_NONE;
   uint32_t number = checker->next_pool++;
-  if (trace->entries.items[trial->cursor].action != WO_ACTION_SEGMENT_FREE) return made;
+  if (!is_released_at(trace, trial->cursor)) return made;
   size_t first = trial->cursor;
   while (first > 0 && is_of_run(trace, first - 1, first)) first--;
   first++;
@@ -149,7 +154,7 @@ enum wo__guess wo__guess_shown(struct wo__checker *checker, const struct wo__sta
   const struct wo_trace *const trace = checker->trace;
   struct wo__readings *const readings = &checker->readings;
   enum wo__guess made = WO__GUESS_NONE;
-  for (size_t i = trial->cursor; is_of_run(trace, i, trial->cursor); i++) {
+  for (size_t i = trial->cursor; is_released_at(trace, trial->cursor) && is_of_run(trace, i, trial->cursor); i++) {
     const size_t segment = wo__find_segment(trace, trace->entries.items[i].address, i);
     size_t kept = 0;
     for (size_t k = 0; k < readings->hidden.count; k++) {
@@ -212,7 +217,7 @@ enum wo__guess wo__guess_left(struct wo__checker *checker, const struct wo__star
   bool is_done = true;
   enum wo__guess made = WO__GUESS_NONE;
   if (!is_release(checker, trial)) return made;
-  while (end < trace->entries.count && trace->entries.items[end].action == WO_ACTION_SEGMENT_FREE) end++;
+  while (is_released_at(trace, end)) end++;
   for (size_t i = 0; i < end && is_done; i++) is_done = see(&seen, trace, i);
   struct wo_address_item item;
   for (uint64_t at = 0; is_done && wo_address_map_above(&seen.map, at, &item); at = item.address + 1) {

@@ -18,9 +18,10 @@ struct option {
   struct wo__hidden *hidden;
   size_t *emptied;
   size_t hidden_count, emptied_count;
+  unsigned aside; /* guesses in a row that only changed the divergence, at the same entry */
 };
 
-enum { WAITING_MAX = 64 };
+enum { WAITING_MAX = 64, ASIDE_MAX = 2 };
 
 struct search {
   struct wo__checker *checker;
@@ -115,7 +116,13 @@ static wo__guess_one *const guesses[] = {wo__guess_suspect, wo__guess_left, wo__
 
 enum { GUESS_COUNT = sizeof guesses / sizeof guesses[0] };
 
-/* Makes guess `which` at the present divergence, and runs it. *ret_is_made: it gets farther. */
+/* Whether a trial diverges at the same entry, but in another way: two guesses may be needed there. */
+static bool is_aside(const struct search *search, const struct wo__start_trial *trial) {
+  const struct wo__start_trial *const now = &search->now.trial;
+  return search->now.aside < ASIDE_MAX && trial->cursor == now->cursor && strcmp(trial->got, now->got) != 0;
+}
+
+/* Makes guess `which` at the present divergence, and runs it. *ret_is_made: it gets farther, or aside. */
 static enum wo_status run_guess(struct search *search, size_t which, struct wo__start_trial *ret_trial, bool *ret_is_made) {
   enum wo_status status = option_restore(search->checker, &search->now);
   *ret_is_made = false;
@@ -124,7 +131,8 @@ static enum wo_status run_guess(struct search *search, size_t which, struct wo__
   const enum wo__guess guess = guesses[which](search->checker, &search->now.trial);
   if (guess != WO__GUESS_MADE) return guess == WO__GUESS_NONE ? WO_OK : WO_E_NOMEM;
   status = run_readings(search, ret_trial);
-  *ret_is_made = status == WO_OK && (ret_trial->is_equal || ret_trial->cursor > search->now.trial.cursor);
+  *ret_is_made =
+      status == WO_OK && (ret_trial->is_equal || ret_trial->cursor > search->now.trial.cursor || is_aside(search, ret_trial));
   return status;
 }
 
@@ -149,6 +157,11 @@ static enum wo_status step(struct search *search, bool *ret_goes_on) {
     if (status == WO_OK && is_made) status = option_make(search->checker, &trial, &option);
     if (status == WO_E_NOMEM) return option_done(&best), status;
     if (status != WO_OK || !is_made) continue;
+    if (!trial.is_equal && trial.cursor == search->now.trial.cursor) {
+      option.aside = search->now.aside + 1;
+      put_off(search, option);
+      continue;
+    }
     const bool is_first = best.hidden == NULL, is_best = is_first || is_better(&option, &best);
     if (!is_first) put_off(search, is_best ? best : option);
     if (is_best) best = option;
@@ -183,7 +196,8 @@ static enum wo_status go_on(struct search *search, struct option *best) {
   bool goes_on = true;
   enum wo_status status = WO_OK;
   while (status == WO_OK && goes_on && !search->now.trial.is_equal && wo__check_can_go_on(search->checker)) {
-    status = search->now.trial.cursor < count ? step(search, &goes_on) : take_waiting(search, &goes_on);
+    const bool has_guess = search->now.trial.cursor < count || search->now.trial.released_address > 0;
+    status = has_guess ? step(search, &goes_on) : take_waiting(search, &goes_on);
     if (status != WO_OK || !goes_on || !is_better(&search->now, best)) continue;
     option_done(best);
     status = option_restore(search->checker, &search->now);
