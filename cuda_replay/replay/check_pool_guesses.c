@@ -103,7 +103,7 @@ static enum wo__guess empty_at(struct wo__checker *checker, size_t entry) {
 
 /* The run of releases at a divergence ends a MemPool, or several one after the other: all segments of each are in one pool, and
  * no other is released. */
-enum wo__guess wo__guess_emptied(struct wo__checker *checker, const struct wo__start_trial *trial) {
+static enum wo__guess guess_emptied(struct wo__checker *checker, const struct wo__start_trial *trial, bool is_each) {
   const struct wo_trace *const trace = checker->trace;
   uint32_t number = 0;
   /* The run, or the last one if the model goes on with it. */
@@ -116,7 +116,7 @@ enum wo__guess wo__guess_emptied(struct wo__checker *checker, const struct wo__s
     const size_t segment = wo__find_segment(trace, trace->entries.items[i].address, i);
     if (segment == SIZE_MAX) return WO__GUESS_NONE;
     enum wo__guess guess = WO__GUESS_MADE;
-    if (i == first || !is_in_order(checker, i - 1, i, false)) {
+    if (i == first || is_each || !is_in_order(checker, i - 1, i, false)) {
       number = checker->next_pool++;
       guess = empty_at(checker, i);
     }
@@ -128,7 +128,7 @@ enum wo__guess wo__guess_emptied(struct wo__checker *checker, const struct wo__s
 
 /* The end of the run of releases at a divergence is of pools without users, which come after the default pool, one after the
  * other: from where the default pool's order ends, else from the divergence. */
-enum wo__guess wo__guess_tail(struct wo__checker *checker, const struct wo__start_trial *trial) {
+static enum wo__guess guess_tail(struct wo__checker *checker, const struct wo__start_trial *trial, bool is_each) {
   const struct wo_trace *const trace = checker->trace;
   enum wo__guess made = WO__GUESS_NONE;
   uint32_t number = checker->next_pool++;
@@ -140,13 +140,30 @@ enum wo__guess wo__guess_tail(struct wo__checker *checker, const struct wo__star
   if (!is_of_run(trace, first, trial->cursor)) first = trial->cursor;
   for (size_t i = first; is_of_run(trace, i, trial->cursor); i++) {
     const size_t segment = wo__find_segment(trace, trace->entries.items[i].address, i);
-    if (i > first && !is_in_order(checker, i - 1, i, false)) number = checker->next_pool++;
+    if (i > first && (is_each || !is_in_order(checker, i - 1, i, false))) number = checker->next_pool++;
     if (segment == SIZE_MAX) continue;
     const enum wo__guess guess = wo__hide(checker, segment, number);
     if (guess == WO__GUESS_NO_MEMORY) return guess;
     if (guess == WO__GUESS_MADE) made = guess;
   }
   return made;
+}
+
+enum wo__guess wo__guess_emptied(struct wo__checker *checker, const struct wo__start_trial *trial) {
+  return guess_emptied(checker, trial, false);
+}
+
+enum wo__guess wo__guess_tail(struct wo__checker *checker, const struct wo__start_trial *trial) {
+  return guess_tail(checker, trial, false);
+}
+
+/* Where pools follow each other in one order, nothing shows where the next one begins: each segment is in a pool of its own. */
+enum wo__guess wo__guess_each_emptied(struct wo__checker *checker, const struct wo__start_trial *trial) {
+  return guess_emptied(checker, trial, true);
+}
+
+enum wo__guess wo__guess_each_of_tail(struct wo__checker *checker, const struct wo__start_trial *trial) {
+  return guess_tail(checker, trial, true);
 }
 
 /* What is released with the default pool was taken for private by a guess before. */

@@ -112,7 +112,8 @@ static enum wo_status run_chosen(struct search *search, struct wo__start_trial *
   return WO_OK;
 }
 
-static wo__guess_one *const guesses[] = {wo__guess_suspect, wo__guess_left, wo__guess_emptied, wo__guess_tail, wo__guess_shown};
+static wo__guess_one *const guesses[] = {wo__guess_suspect,      wo__guess_left,         wo__guess_emptied, wo__guess_tail,
+                                         wo__guess_each_emptied, wo__guess_each_of_tail, wo__guess_shown};
 
 enum { GUESS_COUNT = sizeof guesses / sizeof guesses[0] };
 
@@ -186,7 +187,9 @@ static enum wo_status try_captures(struct search *search) {
   if (status != WO_OK) return status == WO_E_NOMEM ? status : WO_OK;
   const bool is_farther = trial.is_equal || trial.cursor > search->now.trial.cursor;
   if (!is_farther) return WO_OK;
-  option_done(&search->now);
+  /* Without them guesses are made last: two captures may have been taken for one. */
+  put_off(search, search->now);
+  search->now = (struct option){0};
   return option_make(checker, &trial, &search->now);
 }
 

@@ -28,6 +28,7 @@ bool wo__is_hidden(const struct wo__checker *checker, size_t entry);
 /* A guess at the divergence of a trial: changes the readings, also where it says NONE. */
 typedef enum wo__guess wo__guess_one(struct wo__checker *checker, const struct wo__start_trial *trial);
 
-wo__guess_one wo__guess_suspect, wo__guess_emptied, wo__guess_tail, wo__guess_shown, wo__guess_left;
+wo__guess_one wo__guess_suspect, wo__guess_emptied, wo__guess_each_emptied, wo__guess_tail, wo__guess_each_of_tail,
+    wo__guess_shown, wo__guess_left;
 
 #endif
