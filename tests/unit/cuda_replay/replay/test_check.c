@@ -170,6 +170,29 @@ static struct wo_random_program plain_program(uint64_t seed) {
   return program;
 }
 
+/* Snapshots do not hold the memory fraction: the limit of garbage collection is found in what was released. */
+static void limits_of_garbage_are_found(void **state) {
+  size_t searched = 0;
+  (void)state;
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    struct wo_random_program program = plain_program(seed);
+    program.capacity_bytes = program.total_bytes = (uint64_t)600 << 20;
+    program.settings.garbage_collection_threshold = 0.1 + 0.01 * (double)(seed % 80);
+    program.settings.memory_fraction = 0.9;
+    struct wo_recording *const recording = wo_random_program_record(&program);
+    assert_non_null(recording);
+    recording->settings.memory_fraction = 0;
+    recording->capacity_bytes = 0;
+    const struct wo_replay_check check = check_of(recording, 0);
+    if (check.verdict != WO_CHECK_EQUAL)
+      fail_msg("seed %u: entry %zu: %s / %s: %s", (unsigned)seed, check.diverged_at, check.expected, check.got, check.why);
+    searched += check.garbage_limit_bytes > 0;
+    wo_recording_free(recording);
+  }
+  print_message("limits of garbage collection: %zu of 60 were searched\n", searched);
+  assert_true(searched > 10);
+}
+
 /* ---- Changed recordings ---- */
 
 static void insert_entry(struct wo_trace *trace, size_t at, struct wo_trace_entry entry) {
@@ -500,25 +523,16 @@ static void memory_can_run_out_anywhere(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(published_recordings_agree),
-      cmocka_unit_test(rings_of_one_entry_are_refused),
-      cmocka_unit_test(wrong_settings_diverge),
-      cmocka_unit_test(random_recordings_agree),
-      cmocka_unit_test(doubled_entries_are_named),
-      cmocka_unit_test(missing_entries_are_noticed),
-      cmocka_unit_test(changed_sizes_are_named),
-      cmocka_unit_test(late_allocations_are_put_up_with),
-      cmocka_unit_test(refusals_name_their_reason),
-      cmocka_unit_test(cut_files_prove_nothing),
-      cmocka_unit_test(left_out_frees_are_refused),
-      cmocka_unit_test(half_of_the_frees_is_enough),
-      cmocka_unit_test(open_versions_are_tried),
-      cmocka_unit_test(versions_that_cannot_differ_are_run_once),
-      cmocka_unit_test(devices_are_checked_apart),
-      cmocka_unit_test(memory_can_run_out_anywhere),
-      cmocka_unit_test(graphs_that_were_released_are_found),
-      cmocka_unit_test(too_many_captures_are_left_alone),
-      cmocka_unit_test(graphs_are_guessed_without_their_stacks),
+      cmocka_unit_test(published_recordings_agree),       cmocka_unit_test(rings_of_one_entry_are_refused),
+      cmocka_unit_test(wrong_settings_diverge),           cmocka_unit_test(random_recordings_agree),
+      cmocka_unit_test(doubled_entries_are_named),        cmocka_unit_test(missing_entries_are_noticed),
+      cmocka_unit_test(changed_sizes_are_named),          cmocka_unit_test(late_allocations_are_put_up_with),
+      cmocka_unit_test(refusals_name_their_reason),       cmocka_unit_test(cut_files_prove_nothing),
+      cmocka_unit_test(left_out_frees_are_refused),       cmocka_unit_test(half_of_the_frees_is_enough),
+      cmocka_unit_test(open_versions_are_tried),          cmocka_unit_test(versions_that_cannot_differ_are_run_once),
+      cmocka_unit_test(devices_are_checked_apart),        cmocka_unit_test(memory_can_run_out_anywhere),
+      cmocka_unit_test(limits_of_garbage_are_found),      cmocka_unit_test(graphs_that_were_released_are_found),
+      cmocka_unit_test(too_many_captures_are_left_alone), cmocka_unit_test(graphs_are_guessed_without_their_stacks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
