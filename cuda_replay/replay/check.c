@@ -260,10 +260,12 @@ static enum wo_status turn_more(struct wo__checker *checker, uint16_t torch, str
   return status;
 }
 
+/* The pattern is that of the present readings. */
 static enum wo_status run_version(struct wo__checker *checker, uint16_t torch, struct wo__start_trial *ret_trial) {
+  const bool was_turned = checker->readings.turns.count > 0;
   checker->garbage_limit_bytes = 0;
   checker->readings.turns.count = 0;
-  enum wo_status status = wo__check_make_pattern(checker);
+  enum wo_status status = was_turned ? wo__check_make_pattern(checker) : WO_OK;
   if (status == WO_OK) status = wo__check_run(checker, torch, ret_trial);
   if (!wo__check_has_unknown_limit(checker)) return status == WO_OK ? turn_more(checker, torch, ret_trial) : status;
   for (size_t before = SIZE_MAX; status == WO_OK && !ret_trial->is_equal && ret_trial->cursor != before;) {
