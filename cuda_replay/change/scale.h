@@ -38,6 +38,7 @@ const char *wo_scale_axis_name(enum wo_scale_axis_id axis);
 struct wo_scale_spec {
   struct wo_scale_axis axes[WO_AXIS_COUNT_];
   uint32_t length_first, length_end;
+  uint32_t batch_end; /* what is born at this request or later has another batch, which does not scale; 0: nothing is */
 };
 
 /* Reads "micro_batch=32:16,seq_len=512:1024" (blanks around items allowed; batch, seq, sequence_length, ... as other names). An
@@ -94,6 +95,12 @@ struct wo_pass_length {
  * may show half the length. */
 struct wo_pass_length wo_scale_find_length(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
                                            uint32_t first, uint32_t micro_batch, uint32_t most);
+
+/* Whether the last pass, which begins at or after request `first`, has a batch of its own (an evaluation between steps): it
+ * begins with more tokens than micro_batch texts of at most seq_len have, and most of it is multiples of these, while earlier
+ * passes show texts of the micro-batch. */
+bool wo_scale_has_other_batch(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes, uint32_t first,
+                              uint32_t micro_batch, uint32_t seq_len);
 
 /* Releases what it owns; NULL allowed. */
 void wo_exponents_done(struct wo_exponents *exponents);

@@ -274,6 +274,11 @@ enum wo_status wo_scale_infer(const struct wo_alloc_pattern *pattern, const stru
     leave_lengths(pattern, spec, &without, &exponents);
     wo_exponents_done(&without);
   }
+  for (size_t i = pattern->start_count; i < pattern->instances.count && spec->batch_end > 0; i++) {
+    struct wo_exponent *const one = &exponents.list.items[i];
+    if (pattern->instances.items[i].birth >= spec->batch_end)
+      memset(one->power[WO_AXIS_MICRO_BATCH], 0, sizeof one->power[WO_AXIS_MICRO_BATCH]);
+  }
   *ret_exponents = exponents;
   return WO_OK;
 }

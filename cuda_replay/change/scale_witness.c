@@ -104,3 +104,34 @@ struct wo_pass_length wo_scale_find_length(const struct wo_alloc_pattern *patter
   }
   return greatest;
 }
+
+/* ---- Another batch ---- */
+
+/* The largest tensor of a pass has many numbers for each token, and its identifiers are at most this part of it. */
+enum { IDENTIFIERS_PART = 32 };
+
+/* Whether the pass begins with more tokens than `most`, of which it is made. */
+static bool has_more_tokens(const struct pass *pass, uint64_t most) {
+  unsigned seen = 0;
+  uint64_t largest = 0;
+  for (size_t i = pass->first; i < pass->end; i++) {
+    const uint64_t size = pass->pattern->instances.items[i].size_bytes;
+    if (counts(pass, i) && size > largest) largest = size;
+  }
+  for (size_t i = pass->first; i < pass->end && seen < BEGINNING; i++) {
+    if (!counts(pass, i) || seen++ >= BEGINNING || is_in_module(pass->pattern, pass->classes, i)) continue;
+    const uint64_t tokens = pass->pattern->instances.items[i].size_bytes / 8;
+    if (tokens > most && tokens <= largest / 8 / IDENTIFIERS_PART && is_explained(pass, tokens)) return true;
+  }
+  return false;
+}
+
+bool wo_scale_has_other_batch(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes, uint32_t first,
+                              uint32_t micro_batch, uint32_t seq_len) {
+  assert(pattern && classes && classes->marks.count == pattern->instances.count);
+  const struct wo_pass_length greatest = wo_scale_find_length(pattern, classes, 0, micro_batch, seq_len);
+  struct pass last = {pattern, classes, pattern->instances.count, pattern->instances.count};
+  if (greatest.seq_len == 0 || greatest.first >= first) return false;
+  while (last.first > pattern->start_count && pattern->instances.items[last.first - 1].birth >= first) last.first--;
+  return has_more_tokens(&last, (uint64_t)micro_batch * ((uint64_t)seq_len + 1));
+}

@@ -27,11 +27,13 @@ static uint32_t recorded_size(const struct wo_verify_subject *subject, enum wo_s
 
 void wo_verify_note_lengths(struct wo_verify_subject *subject, const struct wo_job_sizes *sizes) {
   assert(subject);
-  const uint32_t limit = recorded_size(subject, WO_AXIS_SEQ_LEN, subject->seq_len);
+  const uint32_t limit = recorded_size(subject, WO_AXIS_SEQ_LEN, subject->seq_len), first = subject->completed.pass_first;
+  const uint32_t batch = recorded_size(subject, WO_AXIS_MICRO_BATCH, subject->micro_batch);
+  subject->has_other_batch =
+      subject->is_open && wo_scale_has_other_batch(&subject->pattern, &subject->classes, first, batch, limit);
   subject->is_largest_step = false;
   if (!subject->completed.varies) return;
-  subject->longest = wo_scale_find_length(&subject->pattern, &subject->classes, subject->completed.pass_first,
-                                          recorded_size(subject, WO_AXIS_MICRO_BATCH, subject->micro_batch), limit);
+  subject->longest = wo_scale_find_length(&subject->pattern, &subject->classes, first, batch, limit);
   const bool has_full_length = limit > 0 && subject->longest.seq_len == limit;
   subject->is_largest_step = has_full_length || (sizes && has_full_request(subject, sizes));
 }

@@ -7,8 +7,8 @@
 
 #include "cuda_replay/verify/verify_trial.h"
 
-/* Finds out whether the recorded step is as long as any can be; sizes: of the log, if its message is about this recording, else
- * NULL. */
+/* Finds out whether the recorded step is as long as any can be, and whether the pass that failed has another batch; sizes: of the
+ * log, if its message is about this recording, else NULL. */
 void wo_verify_note_lengths(struct wo_verify_subject *subject, const struct wo_job_sizes *sizes);
 
 /* Whether a longer step than the recorded one may come. */

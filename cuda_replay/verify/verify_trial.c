@@ -536,6 +536,26 @@ static const struct wo_change *rebase(const struct wo_verify_subject *subject, c
   return room;
 }
 
+/* A change of the micro-batch leaves a pass with a batch of its own, such as an evaluation, as it is. */
+static const struct wo_change *leave_other_batch(const struct wo_verify_subject *subject, const struct wo_change *change,
+                                                 struct wo_change *room) {
+  if (!change || !subject->has_other_batch) return change;
+  *room = *change;
+  room->scale.batch_end = subject->completed.pass_first;
+  return room;
+}
+
+/* The change as it is tried. */
+struct wanted {
+  struct wo_change rebased, open, left;
+};
+
+static const struct wo_change *want(const struct wo_verify_subject *subject, const struct wo_change *change,
+                                    struct wanted *room) {
+  const struct wo_change *const rebased = rebase(subject, change, &room->rebased);
+  return leave_other_batch(subject, fit_to_end(subject, rebased, &room->open), &room->left);
+}
+
 static enum wo_status try_parts(const struct wo_verify_subject *subject, const struct wo_change *change, unsigned shuffles,
                                 struct wo_verify_result *ret_result, struct wo_err *err) {
   struct part parts[2];
@@ -554,9 +574,10 @@ static enum wo_status try_parts(const struct wo_verify_subject *subject, const s
 enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_change *change, unsigned shuffles,
                              struct wo_verify_result *ret_result, struct wo_err *err) {
   struct wo_verify_result result;
-  struct wo_change room, open, longest;
+  struct wanted room;
+  struct wo_change longest;
   assert(subject && ret_result && err);
-  const struct wo_change *const rebased = fit_to_end(subject, rebase(subject, change, &room), &open);
+  const struct wo_change *const rebased = want(subject, change, &room);
   enum wo_status status = try_parts(subject, rebased, shuffles, &result, err);
   if (status != WO_OK) return status;
   const struct wo_change *decisive = rebased;
@@ -580,10 +601,11 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
 enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_change *change,
                                        struct wo_verify_high_end *ret_end, struct wo_err *err) {
   struct part parts[2];
-  struct wo_change room, open, longest;
+  struct wanted room;
+  struct wo_change longest;
   assert(subject && ret_end && err);
   list_parts(subject, parts);
-  const struct wo_change *const rebased = fit_to_end(subject, rebase(subject, change, &room), &open);
+  const struct wo_change *const rebased = want(subject, change, &room);
   const bool is_longer = wo_verify_has_longer_steps(subject) && wo_verify_lengthen(subject, rebased, &longest);
   struct trial trial = {.subject = subject, .part = &parts[0], .change = is_longer ? &longest : rebased};
   enum wo_status status = prepare(&trial, err);

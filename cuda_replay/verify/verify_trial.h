@@ -35,6 +35,7 @@ struct wo_verify_subject {
   bool is_lower_bound;                 /* a reconstructed pattern has only the model's states */
   uint32_t micro_batch;                /* of the job, as its log shows it; 0: not known */
   uint32_t seq_len;                    /* likewise; its steps may be shorter */
+  bool has_other_batch;                /* the pass that failed, and that nothing completes, has a batch of its own */
   struct wo_pass_length longest;       /* of the recorded passes, if longer steps may come */
   double failed_step;                  /* the step that failed, from 1: as the log counts, else as the recording does */
   double step_total;                   /* of the log; often of one epoch; 0: not known */

@@ -630,6 +630,51 @@ static void test_steps_that_differ(void **state) {
   }
 }
 
+/* Steps of BATCH texts, and an evaluation of `batch` texts, which needs 12 GiB and is refused its last activation. */
+static struct wo_recording *make_evaluated(unsigned batch) {
+  struct wo_text text = {0};
+  unsigned id = WEIGHTS;
+  wo_layered_begin(&text, NULL, WEIGHTS, WEIGHT_MIB);
+  for (unsigned step = 0; step < 3; step++) {
+    const unsigned first = id;
+    add_tokens(&text, LENGTH, 996);
+    wo_layered_forward(&text, &id, ACTIVATIONS, ACTIVATION_MIB);
+    wo_text_add(&text, "{\"alloc\": 1048576, \"id\": 999, \"stack\": 2}\n{\"free\": 999}\n");
+    for (unsigned i = id; i > first; i--) wo_text_add(&text, "{\"free\": %u}\n", i);
+    wo_text_add(&text, "{\"alloc\": 512, \"id\": 998, \"stack\": 3}\n{\"free\": 998}\n");
+  }
+  wo_text_add(&text, "{\"alloc\": %u, \"id\": 996, \"stack\": 4}\n", 8 * batch * LENGTH);
+  for (unsigned i = 1; i < ACTIVATIONS; i++) wo_text_add(&text, "{\"alloc\": 1073741824, \"id\": %u, \"stack\": 4}\n", ++id);
+  wo_text_add(&text, "{\"oom\": 1073741824, \"stack\": 4}\n");
+  return wo_layered_read(&text);
+}
+
+/* A smaller micro-batch makes room for an evaluation only if that has the same batch. */
+static void test_evaluation_of_its_own_batch(void **state) {
+  (void)state;
+  static const struct {
+    unsigned batch;
+    double seq_len;
+    enum wo_verify_fit fit;
+  } rows[] = {{64, LENGTH, WO_VERIFY_NO}, {BATCH, LENGTH, WO_VERIFY_UNSURE}, {64, -1, WO_VERIFY_UNSURE}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct fixture fixture;
+    struct wo_err err = {0};
+    set_up(&fixture, 11.5, 0);
+    fixture.count = 1;
+    fixture.job.sizes.seq_len = rows[i].seq_len;
+    fixture.recordings[0] = make_evaluated(rows[i].batch);
+    assert_int_equal(wo_verify_subject_make(fixture.recordings[0], &fixture.recordings[0]->traces.items[0], WO_VIEW("t"),
+                                            &fixture.job.sizes, 0, 0, &fixture.subjects[0], &err),
+                     WO_OK);
+    assert_true(fixture.subjects[0].is_open);
+    propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
+    struct wo_verify verify = run(&fixture);
+    if (verify.rows[0].result.fit != rows[i].fit) fail_msg("row %zu: %s", i, verify.rows[0].result.why);
+    tear_down(&fixture, &verify);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_search),
@@ -648,6 +693,7 @@ int main(void) {
       cmocka_unit_test(test_length_of_nothing),
       cmocka_unit_test(test_growth),
       cmocka_unit_test(test_limit_of_the_program),
+      cmocka_unit_test(test_evaluation_of_its_own_batch),
       cmocka_unit_test(test_steps_that_differ),
       cmocka_unit_test(test_recording_of_another_run),
   };
