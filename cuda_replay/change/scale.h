@@ -78,9 +78,8 @@ struct wo_exponents {
 enum wo_status wo_scale_infer(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
                               const struct wo_scale_spec *spec, struct wo_exponents *ret_exponents, struct wo_err *err);
 
-/* Whether a pass begins with a tensor of exactly micro_batch x seq_len tokens, so that the length
- * moves what is allocated. That sizes are multiples of a length shows nothing: dimensions of images and of models are multiples
- * of the same powers of two. */
+/* Whether a pass begins with a tensor of exactly micro_batch x seq_len tokens, so that the length moves what is allocated. That
+ * sizes are multiples of a length shows nothing: dimensions of images and of models are multiples of the same powers of two. */
 bool wo_scale_has_length(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes, uint32_t micro_batch,
                          uint32_t seq_len);
 
@@ -91,8 +90,8 @@ struct wo_pass_length {
 };
 
 /* The greatest length, at most `most`, of the passes at or after request `first`: a tensor at the beginning of a pass has
- * micro_batch x length tokens, and most of the pass is multiples of these. Identifiers of less than 8 bytes
- * may show half the length. */
+ * micro_batch x length tokens, and most of the pass is multiples of these. Identifiers of less than
+ * 8 bytes may show half the length. */
 struct wo_pass_length wo_scale_find_length(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
                                            uint32_t first, uint32_t micro_batch, uint32_t most);
 

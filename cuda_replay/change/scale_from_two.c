@@ -255,13 +255,13 @@ static enum wo_status check(const struct pairing *pairing, struct wo_err *err) {
 }
 
 /* Whether both are of one model: what does not depend on the batch (parameters, gradients, states) has the same size in both.
- * Those of a library may differ. */
+ * Those of a library may differ. Copies of weights and sources of gradients are left out: they are guesses where stacks name no
+ * operator, and sizes may agree by accident in one recording. */
 static enum wo_status check_model(const struct pairing *pairing, const struct wo_exponents *inferred, struct wo_err *err) {
   size_t constant = 0, changed = 0;
   for (size_t i = 0; inferred && i < pairing->pair.count; i++) {
     const enum wo_scale_reason reason = (enum wo_scale_reason)inferred->list.items[pairing->first->start_count + i].reason;
-    const bool is_constant = reason == WO_SCALE_REASON_CLASS || reason == WO_SCALE_REASON_START ||
-                             reason == WO_SCALE_REASON_GRADIENT_SOURCE || reason == WO_SCALE_REASON_WEIGHT_COPY;
+    const bool is_constant = reason == WO_SCALE_REASON_CLASS || reason == WO_SCALE_REASON_START;
     uint64_t first, second;
     if (!is_constant || !sizes_of(pairing, i, &first, &second)) continue;
     constant++;

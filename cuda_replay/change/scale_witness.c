@@ -16,26 +16,54 @@ static bool is_of_tokens(uint64_t size_bytes, uint64_t micro_batch, uint64_t seq
   return false;
 }
 
-/* A module makes no batch, neither when it is built nor when it is called: the statistics of its norms have a few bytes for each
- * sample and channel, as identifiers have for each token. */
-static bool is_in_module(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes, size_t i) {
-  return (wo_stack_facts_of(&classes->facts, pattern->instances.items[i].stack).flags & (WO_STACK_MODULE | WO_STACK_SETUP)) != 0;
+/* ---- Passes ---- */
+
+/* A forward pass: instances [first, end); the batch is made before `beginning`. */
+struct pass {
+  const struct wo_alloc_pattern *pattern;
+  const struct wo_classes *classes;
+  size_t first, beginning, end;
+};
+
+static uint64_t size_of(const struct pass *pass, size_t i) {
+  return pass->pattern->instances.items[i].size_bytes;
+}
+
+/* Whether it depends on the data of the pass. */
+static bool counts(const struct pass *pass, size_t i) {
+  enum wo_scale_reason reason;
+  return !wo__scale_is_constant(pass->classes->marks.items[i].rule, &reason);
+}
+
+/* Whether it may be a part of the batch. A module makes none, neither when it is built nor when it is called: the statistics of
+ * its norms have a few bytes for each sample and channel, as identifiers have for each token. */
+static bool may_be_batch(const struct pass *pass, size_t i) {
+  const uint32_t stack = pass->pattern->instances.items[i].stack;
+  return counts(pass, i) && (wo_stack_facts_of(&pass->classes->facts, stack).flags & (WO_STACK_MODULE | WO_STACK_SETUP)) == 0;
+}
+
+/* The pass whose first instance is at or behind `at`; empty if there is none. */
+static struct pass next_pass(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes, size_t at) {
+  const size_t count = pattern->instances.count;
+  unsigned counted = 0;
+  while (at < count && classes->marks.items[at].phase != WO_PHASE_FORWARD) at++;
+  struct pass pass = {pattern, classes, at, at, at};
+  for (; pass.end < count && classes->marks.items[pass.end].phase == WO_PHASE_FORWARD; pass.end++) {
+    if (counted < BEGINNING) pass.beginning = pass.end + 1;
+    counted += counts(&pass, pass.end);
+  }
+  return pass;
 }
 
 bool wo_scale_has_length(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes, uint32_t micro_batch,
                          uint32_t seq_len) {
   assert(pattern && classes && classes->marks.count == pattern->instances.count);
-  unsigned in_pass = 0;
-  bool was_forward = false;
   if (micro_batch == 0 || seq_len < 2) return false;
-  for (size_t i = pattern->start_count; i < pattern->instances.count; i++) {
-    const bool is_forward = classes->marks.items[i].phase == WO_PHASE_FORWARD;
-    if (is_forward && !was_forward) in_pass = 0;
-    was_forward = is_forward;
-    enum wo_scale_reason reason;
-    if (!is_forward || wo__scale_is_constant(classes->marks.items[i].rule, &reason) || in_pass++ >= BEGINNING) continue;
-    if (is_in_module(pattern, classes, i)) continue;
-    if (is_of_tokens(pattern->instances.items[i].size_bytes, micro_batch, seq_len)) return true;
+  for (struct pass pass = next_pass(pattern, classes, pattern->start_count); pass.first < pass.end;
+       pass = next_pass(pattern, classes, pass.end)) {
+    for (size_t i = pass.first; i < pass.beginning; i++) {
+      if (may_be_batch(&pass, i) && is_of_tokens(size_of(&pass, i), micro_batch, seq_len)) return true;
+    }
   }
   return false;
 }
@@ -45,25 +73,12 @@ bool wo_scale_has_length(const struct wo_alloc_pattern *pattern, const struct wo
 /* The part of a pass's bytes that are to be multiples of its tokens. */
 #define EXPLAINED_SHARE 0.6
 
-/* A forward pass: instances [first, end), of which those count that depend on its data. */
-struct pass {
-  const struct wo_alloc_pattern *pattern;
-  const struct wo_classes *classes;
-  size_t first, end;
-};
-
-static bool counts(const struct pass *pass, size_t i) {
-  enum wo_scale_reason reason;
-  return !wo__scale_is_constant(pass->classes->marks.items[i].rule, &reason);
-}
-
 static bool is_explained(const struct pass *pass, uint64_t token_count) {
   double all = 0, multiples = 0;
   for (size_t i = pass->first; i < pass->end; i++) {
     if (!counts(pass, i)) continue;
-    const uint64_t size = pass->pattern->instances.items[i].size_bytes;
-    all += (double)size;
-    if (size % token_count == 0) multiples += (double)size;
+    all += (double)size_of(pass, i);
+    if (size_of(pass, i) % token_count == 0) multiples += (double)size_of(pass, i);
   }
   return multiples >= EXPLAINED_SHARE * all;
 }
@@ -71,11 +86,10 @@ static bool is_explained(const struct pass *pass, uint64_t token_count) {
 /* The first length that a tensor of tokens shows; PyTorch's own identifiers have 8 bytes. */
 static uint32_t length_of(const struct pass *pass, uint32_t micro_batch, uint32_t most) {
   static const int shifts[] = {0, 1, -1};
-  unsigned seen = 0;
-  for (size_t i = pass->first; i < pass->end && seen < BEGINNING; i++) {
-    if (!counts(pass, i) || seen++ >= BEGINNING || is_in_module(pass->pattern, pass->classes, i)) continue;
+  for (size_t i = pass->first; i < pass->beginning; i++) {
+    if (!may_be_batch(pass, i)) continue;
     for (uint64_t width = 8; width >= 1; width /= 2) {
-      const uint64_t size = pass->pattern->instances.items[i].size_bytes, tokens = size / width / micro_batch;
+      const uint64_t size = size_of(pass, i), tokens = size / width / micro_batch;
       if (size % (width * micro_batch) != 0 || tokens < 3 || tokens > (uint64_t)most + 1) continue;
       for (size_t k = 0; k < sizeof shifts / sizeof *shifts; k++) {
         const uint64_t length = tokens - (uint64_t)(int64_t)shifts[k];
@@ -91,11 +105,8 @@ struct wo_pass_length wo_scale_find_length(const struct wo_alloc_pattern *patter
   assert(pattern && classes && classes->marks.count == pattern->instances.count);
   struct wo_pass_length greatest = {0};
   if (micro_batch == 0 || most < 2) return greatest;
-  for (size_t i = pattern->start_count; i < pattern->instances.count;) {
-    struct pass pass = {pattern, classes, i, i};
-    while (pass.end < pattern->instances.count && classes->marks.items[pass.end].phase == WO_PHASE_FORWARD) pass.end++;
-    i = pass.end > i ? pass.end : i + 1;
-    if (pass.end == pass.first) continue;
+  for (struct pass pass = next_pass(pattern, classes, pattern->start_count); pass.first < pass.end;
+       pass = next_pass(pattern, classes, pass.end)) {
     const uint32_t begin = pattern->instances.items[pass.first].birth;
     if (greatest.end == UINT32_MAX) greatest.end = begin;
     if (begin < first) continue;
@@ -112,16 +123,14 @@ enum { IDENTIFIERS_PART = 32 };
 
 /* Whether the pass begins with more tokens than `most`, of which it is made. */
 static bool has_more_tokens(const struct pass *pass, uint64_t most) {
-  unsigned seen = 0;
   uint64_t largest = 0;
   for (size_t i = pass->first; i < pass->end; i++) {
-    const uint64_t size = pass->pattern->instances.items[i].size_bytes;
-    if (counts(pass, i) && size > largest) largest = size;
+    if (counts(pass, i) && size_of(pass, i) > largest) largest = size_of(pass, i);
   }
-  for (size_t i = pass->first; i < pass->end && seen < BEGINNING; i++) {
-    if (!counts(pass, i) || seen++ >= BEGINNING || is_in_module(pass->pattern, pass->classes, i)) continue;
-    const uint64_t tokens = pass->pattern->instances.items[i].size_bytes / 8;
-    if (tokens > most && tokens <= largest / 8 / IDENTIFIERS_PART && is_explained(pass, tokens)) return true;
+  for (size_t i = pass->first; i < pass->beginning; i++) {
+    const uint64_t tokens = size_of(pass, i) / 8;
+    if (tokens > most && tokens <= largest / 8 / IDENTIFIERS_PART && may_be_batch(pass, i) && is_explained(pass, tokens))
+      return true;
   }
   return false;
 }
@@ -130,8 +139,9 @@ bool wo_scale_has_other_batch(const struct wo_alloc_pattern *pattern, const stru
                               uint32_t micro_batch, uint32_t seq_len) {
   assert(pattern && classes && classes->marks.count == pattern->instances.count);
   const struct wo_pass_length greatest = wo_scale_find_length(pattern, classes, 0, micro_batch, seq_len);
-  struct pass last = {pattern, classes, pattern->instances.count, pattern->instances.count};
+  size_t at = pattern->instances.count;
   if (greatest.seq_len == 0 || greatest.first >= first) return false;
-  while (last.first > pattern->start_count && pattern->instances.items[last.first - 1].birth >= first) last.first--;
-  return has_more_tokens(&last, (uint64_t)micro_batch * ((uint64_t)seq_len + 1));
+  while (at > pattern->start_count && pattern->instances.items[at - 1].birth >= first) at--;
+  const struct pass last = next_pass(pattern, classes, at);
+  return last.first < last.end && has_more_tokens(&last, (uint64_t)micro_batch * ((uint64_t)seq_len + 1));
 }

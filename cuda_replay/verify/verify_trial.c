@@ -512,48 +512,27 @@ static bool has_backward(const struct wo_classes *classes) {
   return false;
 }
 
-/* A recording that ends in its first forward pass has nothing that accumulation repeats: the change is tried without, and what
- * fits is not sure anyway. */
-static const struct wo_change *fit_to_end(const struct wo_verify_subject *subject, const struct wo_change *change,
-                                          struct wo_change *room) {
-  if (!change || !subject->is_open || wo_change_accumulation(change) == 0 || has_backward(&subject->classes)) return change;
-  *room = *change;
-  wo_change_drop_accumulation(room);
-  return wo_change_is_any(room) ? room : NULL;
-}
-
-/* The change as one of the recording, in *room: it also scales a recording of another run to the job's own sizes. */
-static const struct wo_change *rebase(const struct wo_verify_subject *subject, const struct wo_change *change,
-                                      struct wo_change *room) {
-  if (!wo_verify_is_of_another_run(subject)) return change;
-  *room = change ? *change : (struct wo_change){0};
+/* Makes it a change of the recording of another run: it also scales that to the job's own sizes. */
+static void rebase(const struct wo_verify_subject *subject, struct wo_change *change) {
+  if (!wo_verify_is_of_another_run(subject)) return;
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
     const struct wo_scale_axis recorded = subject->recorded_at.axes[axis];
-    struct wo_scale_axis *const wanted = &room->scale.axes[axis];
+    struct wo_scale_axis *const wanted = &change->scale.axes[axis];
     if (recorded.from > 0) *wanted = (struct wo_scale_axis){recorded.from, wanted->to > 0 ? wanted->to : recorded.to};
   }
-  room->has_scale = true;
-  return room;
+  change->has_scale = true;
 }
 
-/* A change of the micro-batch leaves a pass with a batch of its own, such as an evaluation, as it is. */
-static const struct wo_change *leave_other_batch(const struct wo_verify_subject *subject, const struct wo_change *change,
-                                                 struct wo_change *room) {
-  if (!change || !subject->has_other_batch) return change;
-  *room = *change;
-  room->scale.batch_end = subject->completed.pass_first;
-  return room;
-}
-
-/* The change as it is tried. */
-struct wanted {
-  struct wo_change rebased, open, left;
-};
-
-static const struct wo_change *want(const struct wo_verify_subject *subject, const struct wo_change *change,
-                                    struct wanted *room) {
-  const struct wo_change *const rebased = rebase(subject, change, &room->rebased);
-  return leave_other_batch(subject, fit_to_end(subject, rebased, &room->open), &room->left);
+/* The change as one of the recording, in *room; NULL: none. A recording that ends in its first forward pass has nothing that
+ * accumulation repeats: it is tried without, and what fits is not sure anyway. A pass with a batch of its own, such as an
+ * evaluation, is left as it is. */
+static const struct wo_change *fit_to_recording(const struct wo_verify_subject *subject, const struct wo_change *change,
+                                                struct wo_change *room) {
+  *room = change ? *change : (struct wo_change){0};
+  rebase(subject, room);
+  if (subject->is_open && wo_change_accumulation(room) > 0 && !has_backward(&subject->classes)) wo_change_drop_accumulation(room);
+  if (subject->has_other_batch) room->scale.batch_end = subject->completed.pass_first;
+  return wo_change_is_any(room) ? room : NULL;
 }
 
 static enum wo_status try_parts(const struct wo_verify_subject *subject, const struct wo_change *change, unsigned shuffles,
@@ -574,10 +553,9 @@ static enum wo_status try_parts(const struct wo_verify_subject *subject, const s
 enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_change *change, unsigned shuffles,
                              struct wo_verify_result *ret_result, struct wo_err *err) {
   struct wo_verify_result result;
-  struct wanted room;
-  struct wo_change longest;
+  struct wo_change room, longest;
   assert(subject && ret_result && err);
-  const struct wo_change *const rebased = want(subject, change, &room);
+  const struct wo_change *const rebased = fit_to_recording(subject, change, &room);
   enum wo_status status = try_parts(subject, rebased, shuffles, &result, err);
   if (status != WO_OK) return status;
   const struct wo_change *decisive = rebased;
@@ -601,11 +579,10 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
 enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_change *change,
                                        struct wo_verify_high_end *ret_end, struct wo_err *err) {
   struct part parts[2];
-  struct wanted room;
-  struct wo_change longest;
+  struct wo_change room, longest;
   assert(subject && ret_end && err);
   list_parts(subject, parts);
-  const struct wo_change *const rebased = want(subject, change, &room);
+  const struct wo_change *const rebased = fit_to_recording(subject, change, &room);
   const bool is_longer = wo_verify_has_longer_steps(subject) && wo_verify_lengthen(subject, rebased, &longest);
   struct trial trial = {.subject = subject, .part = &parts[0], .change = is_longer ? &longest : rebased};
   enum wo_status status = prepare(&trial, err);

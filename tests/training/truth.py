@@ -82,9 +82,8 @@ def enlarge():
             words[words.index("--width") + 1] = str(int(words[words.index("--width") + 1]) * width)
         else:
             words += ["--width", str(1024 * width)]
-        for kind in ("--evaluate", "--generate"):
-            if kind == "--evaluate" and kind in words:
-                words[words.index(kind) + 1] = str(int(words[words.index(kind) + 1]) * more)
+        if "--evaluate" in words:
+            words[words.index("--evaluate") + 1] = str(int(words[words.index("--evaluate") + 1]) * more)
         if "--init" not in words:
             words += ["--init", "cuda"]
         factors = {"batch": more, "length": longer}
