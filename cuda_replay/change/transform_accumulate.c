@@ -93,10 +93,27 @@ static bool repeat_request(struct accumulate *work, const struct wo_request *req
   return true;
 }
 
+/* The first request behind what builds the model. */
+static size_t end_of_setup(const struct accumulate *work) {
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  size_t end = 0;
+  for (size_t r = 0; r < from->requests.count; r++) {
+    const struct wo_request *request = &from->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC) continue;
+    if (phase_of(work, request->subject) != WO_PHASE_FORWARD) break;
+    if (wo__rule_of(work->request, request->subject) == WO_CLASS_RULE_START_SETUP) end = r + 1;
+  }
+  return end;
+}
+
 /* Repeats every forward and backward run; the steps between them stay single. */
 static bool run(struct accumulate *work) {
   const struct wo_alloc_pattern *from = work->request->pattern;
-  for (size_t first = 0; first < from->requests.count;) {
+  const size_t setup = end_of_setup(work);
+  for (size_t r = 0; r < setup; r++) {
+    if (!repeat_request(work, &from->requests.items[r], true)) return false;
+  }
+  for (size_t first = setup; first < from->requests.count;) {
     size_t end = end_of_run(work, first, false);
     uint32_t times = has_backward(work, first, end) ? work->request->amount : 1;
     work->runs += times > 1;

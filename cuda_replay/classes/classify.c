@@ -70,7 +70,9 @@ static void find_phases(struct wo__classing *work, const struct wo_trace *trace)
   for (size_t r = 0; r < pattern->requests.count; r++) {
     bool was_backward = r > 0 && work->phase_at[r - 1] == WO_PHASE_BACKWARD, is_backward = work->phase_at[r] == WO_PHASE_BACKWARD;
     if (is_backward && !was_backward) backward = (uint32_t)r;
-    if (was_backward && !is_backward) work->last_backward = backward;
+    if (!was_backward || is_backward) continue;
+    work->earlier_backward = work->last_backward;
+    work->last_backward = backward;
   }
   for (size_t r = pattern->requests.count; r-- > 0;) {
     if (r + 1 < pattern->requests.count && work->phase_at[r + 1] != work->phase_at[r]) end = (uint32_t)r + 1;
@@ -82,7 +84,8 @@ static void find_phases(struct wo__classing *work, const struct wo_trace *trace)
 
 /* Whether an instance lasts to the end: memory that a program frees only when it ends counts as lasting. */
 static bool is_lasting(const struct wo__classing *work, const struct wo_instance *instance) {
-  return instance->death == WO_NO_REQUEST || instance->death >= work->program_end;
+  const uint32_t end = instance->birth == WO_NO_REQUEST ? work->start_end : work->program_end;
+  return instance->death == WO_NO_REQUEST || instance->death >= end;
 }
 
 /* Whether an instance is still there when its phase is over. */
@@ -155,6 +158,30 @@ static enum wo_class_rule rule_of_replaced(const struct wo__classing *work, cons
   if (is_parameter_size && phase == WO_PHASE_START) return WO_CLASS_RULE_START_GRADIENT;
   if (has_gradient) return WO_CLASS_RULE_START_GRADIENT;
   return WO_CLASS_RULE_START_ACTIVATION;
+}
+
+/* How many gradients of each size are alive at once: those of one step, which are as many as the parameters that it trains. False
+ * when memory is out. */
+static bool count_trained(struct wo__classing *work) {
+  const struct wo_alloc_pattern *const pattern = work->pattern;
+  struct wo_size_counts *const trained = &work->trained;
+  for (size_t i = 0; i < work->gradients.count; i++) {
+    if (!wo_size_counts_add(trained, work->gradients.items[i].size_bytes)) return false;
+    trained->items[i].count = 0;
+  }
+  uint32_t *const alive = calloc(trained->count + 1, sizeof *alive);
+  if (!alive) return false;
+  for (size_t r = 0; r < pattern->requests.count && trained->count > 0; r++) {
+    const uint32_t born = work->born_at[r], freed = work->freed_at[r];
+    const uint32_t at = born != WO_NO_INSTANCE ? born : freed;
+    if (at == WO_NO_INSTANCE || work->classes->marks.items[at].rule != WO_CLASS_RULE_GRADIENT) continue;
+    struct wo_size_count *const row = wo_size_counts_find(trained, pattern->instances.items[at].size_bytes);
+    uint32_t *const now = &alive[row - trained->items];
+    *now = born != WO_NO_INSTANCE ? *now + 1 : *now - 1;
+    if (*now > row->count) row->count = *now;
+  }
+  free(alive);
+  return true;
 }
 
 /* Classes the instances that were alive at the start. `left` counts down the parameters of each size: there are as many as
@@ -233,14 +260,15 @@ static bool gather_remade(struct wo__classing *work) {
 }
 
 /* Whether an instance that a whole program made and never freed is constant. It is not if its pass did not end (jobs die in the
- * middle of a pass), or if it is a variable that earlier passes set, too. If no stack shows setup, parameters are among the
- * constant ones. */
+ * middle of a pass), or if it is a variable that earlier passes set, too, and no later pass has set it again. If no stack shows
+ * setup, parameters are among the constant ones. */
 static bool is_persistent(const struct wo__classing *work, const struct wo_instance *instance, struct wo_stack_facts facts) {
   if (work->pattern->start_count > 0 || !is_lasting(work, instance) || facts.kind == WO_OP_MATMUL) return false;
   bool has_setup = (work->classes->facts.all_flags & WO_STACK_SETUP) != 0;
   struct wo__made made = {instance->size_bytes, instance->stack};
   bool is_remade = bsearch(&made, work->remade, work->remade_count, sizeof made, compare_made) != NULL;
-  return !has_setup || (instance->birth < work->last_backward && !is_remade);
+  const uint32_t before = is_remade ? work->earlier_backward : work->last_backward;
+  return !has_setup || instance->birth < before;
 }
 
 /* The rule by phase and life, for all instances that no special rule took. */
@@ -249,7 +277,7 @@ static enum wo_class_rule rule_by_life(const struct wo__classing *work, size_t i
   struct wo_stack_facts facts = wo__class_facts(work, i);
   if (work->classes->marks.items[i].phase == WO_PHASE_BACKWARD) return WO_CLASS_RULE_BACKWARD_TEMPORARY;
   if ((facts.flags & WO_STACK_DATA) != 0) return WO_CLASS_RULE_INPUT;
-  if ((facts.flags & WO_STACK_SETUP) != 0 && is_lasting(work, instance)) return WO_CLASS_RULE_START_SETUP;
+  if ((facts.flags & WO_STACK_SETUP) != 0) return WO_CLASS_RULE_START_SETUP; /* also what is converted and goes */
   bool has_stacks = work->classes->facts.all_flags != 0;
   if (!has_stacks && is_lasting(work, instance)) {
     /* In a whole program the instance counts itself. */
@@ -299,28 +327,40 @@ static bool is_teardown(const struct wo__classing *work, size_t first) {
   return left_bytes * 100 < alive_bytes * LEFT_MAX_PCT;
 }
 
+/* Whether a recording from the middle of a run goes on behind a step of the optimizer: what it begins with and still has at its
+ * end is no part of a step. */
+static bool passes_a_step(const struct wo__classing *work) {
+  for (size_t r = 1; r < work->pattern->requests.count && work->pattern->start_count > 0; r++) {
+    if (work->phase_at[r - 1] == WO_PHASE_OPTIMIZER && work->phase_at[r] != WO_PHASE_OPTIMIZER) return true;
+  }
+  return false;
+}
+
 /* A recording may go on while the program ends: functions return, or an exception unwinds them, and their model is freed. */
 static void find_end(struct wo__classing *work) {
   size_t count = work->pattern->requests.count;
   size_t first = count;
   while (first > 0 && work->born_at[first - 1] == WO_NO_INSTANCE) first--;
-  work->program_end = (uint32_t)(first < count && is_teardown(work, first) ? first : count);
+  const bool is_end = first < count && is_teardown(work, first);
+  work->program_end = (uint32_t)(is_end ? first : count);
+  work->start_end = (uint32_t)(is_end || passes_a_step(work) ? first : count);
 }
 
 /* The order matters: gradients need the sizes of parameters, weights need the sizes of gradients, and the last step takes what is
  * left. */
 static enum wo_status class_all(struct wo__classing *work, const struct wo_trace *trace) {
   if (!index_requests(work)) return WO_E_NOMEM;
-  find_end(work);
   find_phases(work, trace);
+  find_end(work);
   if (!gather_remade(work)) return WO_E_NOMEM;
   class_by_stack(work);
-  if (!count_lasting(work) || !class_gradients(work)) return WO_E_NOMEM;
+  if (!wo__class_scratch(work) || !count_lasting(work) || !class_gradients(work)) return WO_E_NOMEM;
   wo__class_gradient_sources(work);
   enum wo_status status = wo__class_weight_copies(work);
   if (status != WO_OK) return status;
   class_logits(work);
-  class_start(work, &work->gradients);
+  if (!count_trained(work)) return WO_E_NOMEM;
+  class_start(work, &work->trained);
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     if (wo__class_is_open(work, i)) wo__class_set(work, i, rule_by_life(work, i));
   }
@@ -346,6 +386,7 @@ enum wo_status wo_classify(struct wo_alloc_pattern *pattern, const struct wo_tra
   free(work.remade);
   wo_size_counts_done(&work.lasting);
   wo_size_counts_done(&work.gradients);
+  wo_size_counts_done(&work.trained);
   if (status != WO_OK) {
     wo_classes_done(&classes);
     return status;

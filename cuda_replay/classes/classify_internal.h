@@ -14,16 +14,19 @@ struct wo__made {
 struct wo__classing {
   struct wo_alloc_pattern *pattern;
   struct wo_classes *classes;
-  uint32_t *born_at;       /* instance that each request made, or WO_NO_INSTANCE */
-  uint32_t *freed_at;      /* instance that each request freed, or WO_NO_INSTANCE */
-  uint8_t *phase_at;       /* phase of the latest birth up to each request */
-  uint32_t *pass_end;      /* for each request: the next request that gave birth in another phase */
-  uint32_t program_end;    /* the request after which an ending program only frees; none: the count of requests */
-  uint32_t last_backward;  /* the request at which the last finished backward pass began; none: 0 */
-  struct wo__made *remade; /* made in forward and freed, sorted: variables that are set in each pass */
+  uint32_t *born_at;         /* instance that each request made, or WO_NO_INSTANCE */
+  uint32_t *freed_at;        /* instance that each request freed, or WO_NO_INSTANCE */
+  uint8_t *phase_at;         /* phase of the latest birth up to each request */
+  uint32_t *pass_end;        /* for each request: the next request that gave birth in another phase */
+  uint32_t program_end;      /* the request after which an ending program only frees; none: the count of requests */
+  uint32_t start_end;        /* the same for what was alive at the start */
+  uint32_t last_backward;    /* the request at which the last finished backward pass began; none: 0 */
+  uint32_t earlier_backward; /* the same of the one before it */
+  struct wo__made *remade;   /* made in forward and freed, sorted: variables that are set in each pass */
   size_t remade_count;
   struct wo_size_counts lasting;   /* sizes of instances that never die and were not born in backward or in the optimizer */
-  struct wo_size_counts gradients; /* sizes of the gradients found */
+  struct wo_size_counts gradients; /* sizes of the gradients found, in all steps */
+  struct wo_size_counts trained;   /* of those, how many are alive at once */
 };
 
 #define WO_NO_INSTANCE UINT32_MAX
@@ -38,6 +41,9 @@ static inline bool wo__class_is_open(const struct wo__classing *work, size_t ins
 static inline struct wo_stack_facts wo__class_facts(const struct wo__classing *work, size_t instance) {
   return wo_stack_facts_of(&work->classes->facts, work->pattern->instances.items[instance].stack);
 }
+
+/* Workspaces in a recording without operators, by what they come behind. False when memory is out. */
+bool wo__class_scratch(struct wo__classing *work);
 
 /* Temporaries that became gradients: walks back from each gradient through copies and casts to the operator that made it. */
 void wo__class_gradient_sources(struct wo__classing *work);

@@ -21,19 +21,43 @@ static bool hands_on(struct wo_stack_facts facts) {
   return facts.kind == WO_OP_NONE || facts.kind == WO_OP_COPY || facts.kind == WO_OP_CAST || facts.kind == WO_OP_PLUMBING;
 }
 
+/* The same elements in a type twice as wide or half as wide, or in the same. */
+static bool is_recast(uint64_t a, uint64_t b) {
+  return a == b || a == 2 * b || b == 2 * a;
+}
+
+/* The instance that dies as the `step`-th request behind the birth of another; WO_NO_INSTANCE if none does. */
+static uint32_t dead_behind(const struct wo__classing *work, const struct wo_instance *made, uint32_t step) {
+  const uint32_t at = made->birth + step;
+  return at < work->pattern->requests.count ? work->freed_at[at] : WO_NO_INSTANCE;
+}
+
+/* Whether an instance is the cast of another than `source`: that one dies right after its birth. */
+static bool is_cast_of_another(const struct wo__classing *work, const struct wo_instance *made, uint32_t source) {
+  for (uint32_t step = 1; step <= CONSUMED_WITHIN; step++) {
+    const uint32_t dead = dead_behind(work, made, step);
+    if (dead == WO_NO_INSTANCE) return false;
+    if (dead != source && is_recast(work->pattern->instances.items[dead].size_bytes, made->size_bytes)) return true;
+  }
+  return false;
+}
+
 /* Without operators, sizes are all there is, and they may be equal by accident: the gradient of the logits of 4096 tokens has as
  * many elements as that of a projection from a width of 4096, and dies with its birth. But the gradient of its other operand is
- * made between the two, and between a gradient and its cast nothing is: at most biases. */
+ * made between the two and lives on. Between a gradient and its cast are at most biases, scratch, and the cast of the other
+ * operand's gradient. */
 static bool is_cast_of(const struct wo__classing *work, uint32_t source, uint32_t made) {
   enum { BIAS_PART = 200 };
   const struct wo_instance *const instances = work->pattern->instances.items;
   const uint64_t small = instances[source].size_bytes / BIAS_PART;
   for (uint32_t r = instances[source].birth + 1; r < instances[made].birth; r++) {
     const struct wo_request *const request = &work->pattern->requests.items[r];
-    if (request->kind == WO_REQUEST_ALLOC && instances[request->subject].size_bytes > small) return false;
+    if (request->kind != WO_REQUEST_ALLOC) continue;
+    const struct wo_instance *const between = &instances[request->subject];
+    const bool lives_on = between->size_bytes > small && between->death > instances[made].birth;
+    if (lives_on && !is_cast_of_another(work, between, source)) return false;
   }
-  const uint64_t a = instances[source].size_bytes, b = instances[made].size_bytes;
-  return a == b || a == 2 * b || b == 2 * a;
+  return is_recast(instances[source].size_bytes, instances[made].size_bytes);
 }
 
 /* The instance that another was made of: the nearest one that dies right after its birth and has as many elements. */
@@ -42,13 +66,14 @@ static uint32_t source_of(const struct wo__classing *work, uint32_t consumer) {
   const struct wo_instance *made = &instances[consumer];
   assert(made->birth != WO_NO_REQUEST);
   for (uint32_t step = 1; step <= CONSUMED_WITHIN; step++) {
-    if (made->birth + step >= work->pattern->requests.count) break;
-    uint32_t dead = work->freed_at[made->birth + step];
+    const bool has_operator = wo__class_facts(work, consumer).kind != WO_OP_NONE;
+    uint32_t dead = dead_behind(work, made, step);
+    if (dead == WO_NO_INSTANCE && !has_operator) break; /* what is born next may have consumed it */
     if (dead == WO_NO_INSTANCE || dead == consumer) continue;
     const struct wo_instance *source = &instances[dead];
     if (source->birth == WO_NO_REQUEST || source->birth > made->birth) continue;
     if (!is_resized(source->size_bytes, made->size_bytes)) continue;
-    if (wo__class_facts(work, consumer).kind != WO_OP_NONE || is_cast_of(work, dead, consumer)) return dead;
+    if (has_operator || is_cast_of(work, dead, consumer)) return dead;
   }
   return WO_NO_INSTANCE;
 }
@@ -76,7 +101,8 @@ enum cast_state { CAST_OPEN, CAST_WEIGHT, CAST_PARTNER, CAST_BIAS };
 struct cast {
   uint64_t size_bytes;
   uint32_t instance;
-  uint32_t state; /* enum cast_state */
+  uint8_t state; /* enum cast_state */
+  bool is_layer; /* the product is that of a layer; others are mostly between activations (scores) */
 };
 
 struct casts {
@@ -95,11 +121,13 @@ static int compare_births(const void *a, const void *b) {
   return (left->instance > right->instance) - (left->instance < right->instance);
 }
 
-/* Whether a forward allocation is a cast for a product. Autocast casts weights only for products. */
+/* Whether a forward allocation is a cast for a product. Autocast casts weights only for products, and none while the model is
+ * made. */
 static bool is_product_cast(const struct wo__classing *work, size_t instance) {
   if (work->classes->marks.items[instance].phase != WO_PHASE_FORWARD || !wo__class_is_open(work, instance)) return false;
   struct wo_stack_facts facts = wo__class_facts(work, instance);
   bool has_native = (work->classes->facts.all_flags & WO_STACK_HAS_NATIVE) != 0;
+  if ((facts.flags & WO_STACK_SETUP) != 0) return false;
   if (!has_native) return facts.context != 0;
   return facts.kind == WO_OP_CAST && (facts.flags & WO_STACK_MATMUL) != 0;
 }
@@ -111,21 +139,43 @@ static uint32_t parameters_of(const struct wo__classing *work, uint64_t cast_byt
   return trained > 0 ? trained : wo_size_counts_of(&work->lasting, 2 * cast_bytes);
 }
 
+/* The casts of a size, in layers or not, that are weights or may be. */
+static size_t count_candidates(const struct cast *casts, size_t count, bool is_layer) {
+  size_t found = 0;
+  for (size_t i = 0; i < count; i++) {
+    found += casts[i].is_layer == is_layer && (casts[i].state == CAST_OPEN || casts[i].state == CAST_WEIGHT);
+  }
+  return found;
+}
+
+static void take(struct cast *casts, size_t count, bool is_layer) {
+  for (size_t i = 0; i < count; i++) {
+    if (casts[i].is_layer == is_layer && casts[i].state == CAST_OPEN) casts[i].state = CAST_WEIGHT;
+  }
+}
+
+/* Whether any line shows a weight. Without one, a program has no casts, and equal counts are an accident. */
+static bool has_shown(const struct casts *casts) {
+  for (size_t i = 0; i < casts->count; i++) {
+    if (casts->items[i].state == CAST_WEIGHT) return true;
+  }
+  return false;
+}
+
 /* The casts of a size are weights if there are not more of them than parameters of that size; without operators, if there are
- * equally many. Embeddings have parameters that no product casts, so fewer are fine. Partners do not count. */
+ * equally many. Embeddings have parameters that no product casts, so fewer are fine. Partners do not count. Layers come first:
+ * operands of other products are weights (of experts) only where parameters are left. */
 static void take_by_count(const struct wo__classing *work, struct casts *casts) {
   bool has_native = (work->classes->facts.all_flags & WO_STACK_HAS_NATIVE) != 0;
+  if (!has_native && !has_shown(casts)) return;
   qsort(casts->items, casts->count, sizeof casts->items[0], compare_sizes);
   for (size_t first = 0, end; first < casts->count; first = end) {
-    size_t count = 0;
-    for (end = first; end < casts->count && casts->items[end].size_bytes == casts->items[first].size_bytes; end++) {
-      if (casts->items[end].state != CAST_PARTNER && casts->items[end].state != CAST_BIAS) count++;
-    }
-    uint32_t parameters = parameters_of(work, casts->items[first].size_bytes);
-    if (parameters == 0 || (has_native ? count > parameters : count != parameters)) continue;
-    for (size_t i = first; i < end; i++) {
-      if (casts->items[i].state == CAST_OPEN) casts->items[i].state = CAST_WEIGHT;
-    }
+    struct cast *const same = &casts->items[first];
+    for (end = first; end < casts->count && casts->items[end].size_bytes == same->size_bytes;) end++;
+    const uint32_t parameters = parameters_of(work, same->size_bytes);
+    const size_t layers = count_candidates(same, end - first, true), others = count_candidates(same, end - first, false);
+    if (has_native ? layers <= parameters : layers == parameters) take(same, end - first, true);
+    if (layers + others <= parameters) take(same, end - first, false);
   }
   qsort(casts->items, casts->count, sizeof casts->items[0], compare_births);
 }
@@ -137,10 +187,10 @@ static bool is_same_product(const struct wo__classing *work, const struct casts 
   return second->birth == first->birth + 1 && second->stack == first->stack && (second->stack != WO_NO_STACK);
 }
 
-/* Whether casts i - 1 and i (by birth) are the two operands of one product. */
+/* Whether casts i - 1 and i (by birth) are the two operands of a layer's product. */
 static bool is_pair(const struct wo__classing *work, const struct casts *casts, size_t i) {
   bool has_bias = casts->items[i - 1].state == CAST_BIAS || casts->items[i].state == CAST_BIAS;
-  return !has_bias && is_same_product(work, casts, i);
+  return casts->items[i].is_layer && !has_bias && is_same_product(work, casts, i);
 }
 
 /* Takes the bias out of the casts first .. end - 1 of one product: the smallest of them. If only one other cast is left, it is
@@ -178,6 +228,7 @@ static bool is_product(uint64_t weight, uint64_t input, uint64_t product) {
 static void split_line(const struct wo__classing *work, struct casts *casts, size_t first, size_t end) {
   struct cast *line = &casts->items[first];
   size_t count = end - first, weight = 0;
+  if (count == 1) line[0].state = CAST_PARTNER; /* the product comes last */
   if (count < 2 || parameters_of(work, line[0].size_bytes) == 0) return;
   uint64_t bias = line[0].size_bytes;
   bool has_two = count >= 3 && bias < line[1].size_bytes && parameters_of(work, line[1].size_bytes) > 0;
@@ -233,12 +284,15 @@ static void split_pairs(const struct wo__classing *work, struct casts *casts, in
   }
 }
 
-/* Gathers all casts in forward that may be weights', by birth. */
+/* Gathers all casts in forward that may be weights', by birth. A program without products of layers makes its own (einsum). */
 static bool gather_casts(const struct wo__classing *work, struct casts *casts) {
+  const bool has_layers = (work->classes->facts.all_flags & WO_STACK_LAYER) != 0;
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     if (!is_product_cast(work, i)) continue;
     if (!WO_VEC_RESERVE(casts, 1, SIZE_MAX)) return false;
-    casts->items[casts->count++] = (struct cast){work->pattern->instances.items[i].size_bytes, (uint32_t)i, CAST_OPEN};
+    const bool is_layer = !has_layers || (wo__class_facts(work, i).flags & WO_STACK_LAYER) != 0;
+    casts->items[casts->count++] =
+        (struct cast){.size_bytes = work->pattern->instances.items[i].size_bytes, .instance = (uint32_t)i, .is_layer = is_layer};
   }
   return true;
 }

@@ -137,6 +137,7 @@ struct frame_facts {
   uint32_t flags;               /* anywhere in the stack */
   uint32_t near_flags[REACHES]; /* only within the reach of the operator */
   bool has_bias;                /* the operator is a product that adds a vector (addmm) */
+  bool is_layer;                /* the operator is the product of a layer */
   uint8_t kind;                 /* of the operator that it names; or NONE */
   uint32_t op;
   uint32_t node;
@@ -214,6 +215,7 @@ static void read_op(const struct op_index *index, struct wo_view rest, struct fr
       facts->kind = (uint8_t)kind;
       facts->op = hash;
       facts->has_bias = wo_view_is(part, "addmm");
+      facts->is_layer = facts->has_bias || wo_view_is(part, "linear") || kind == WO_OP_CONVOLUTION;
       return;
     }
     size_t cut = wo_view_find_last(part, WO_VIEW("_"), part.len);
@@ -265,6 +267,7 @@ static void add_native(const struct frame_facts *frame, struct wo_stack_facts *f
   if (facts->node == 0) facts->node = frame->node;
   if (frame->kind == WO_OP_NONE) return;
   if (frame->has_bias) facts->flags |= WO_STACK_BIAS;
+  if (frame->is_layer) facts->flags |= WO_STACK_LAYER;
   if (frame->kind == WO_OP_MATMUL || frame->kind == WO_OP_CONVOLUTION) facts->flags |= WO_STACK_MATMUL;
   if (frame->kind == WO_OP_SOFTMAX) facts->flags |= WO_STACK_SOFTMAX;
   if (frame->kind == WO_OP_LOSS || frame->kind == WO_OP_LOG_SOFTMAX) facts->flags |= WO_STACK_LOSS;

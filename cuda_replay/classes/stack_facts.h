@@ -52,8 +52,9 @@ enum wo_stack_flag {
   WO_STACK_SCRATCH = 1 << 13,    /* a kernel's own temporary (reduction, sort) */
   WO_STACK_DEQUANTIZE = 1 << 14, /* weights unpacked */
   WO_STACK_BIAS = 1 << 15,       /* a product that adds a vector (addmm) */
-  WO_STACK_PLAN = 1 << 16,  /* the workspace of one of cuDNN's plans for a convolution: another plan needs another, or none */
-  WO_STACK_MODULE = 1 << 17 /* inside of the call of a module: no batch is made there */
+  WO_STACK_PLAN = 1 << 16,   /* the workspace of one of cuDNN's plans for a convolution: another plan needs another, or none */
+  WO_STACK_MODULE = 1 << 17, /* inside of the call of a module: no batch is made there */
+  WO_STACK_LAYER = 1 << 18   /* a product that layers make with their weight (linear, addmm, convolution) */
 };
 
 struct wo_stack_facts {

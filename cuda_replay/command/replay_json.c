@@ -263,6 +263,8 @@ static void put_scale(struct writer *w, cJSON *root) {
   cJSON *const lies = wo_json_put_object(&w->json, scale, "interval");
   wo_json_put_count(&w->json, lies, "reserved_lo_bytes", interval.lo_bytes);
   wo_json_put_count(&w->json, lies, "reserved_hi_bytes", interval.hi_bytes);
+  wo_json_put_bool(&w->json, lies, "is_figure", interval.is_figure);
+  wo_json_put_name(&w->json, lies, "widest", wo_replay_width_name(interval.widest));
   for (int bound = 0; bound < WO_BOUND_COUNT_; bound++)
     put_named_case(w, scale, wo_bound_name((enum wo_bound)bound), true, &report->bounds[bound]);
 }

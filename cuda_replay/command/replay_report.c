@@ -39,29 +39,86 @@ bool wo_replay_is_interval(const struct wo_replay_report *report) {
          low->oom_count != high->oom_count;
 }
 
-enum { WHOLE_PERMILLE = 10, PYTHON_PERMILLE = 60, MIDDLE_PERMILLE = 90, PERMILLE = 1000 };
+/* ---- Intervals ---- */
 
-static uint64_t beyond_permille(const struct wo_replay_report *report, bool is_above) {
-  const bool has_native = (report->classes.facts.all_flags & WO_STACK_HAS_NATIVE) != 0;
-  uint64_t most = report->start_from != WO_START_EMPTY ? MIDDLE_PERMILLE : has_native ? WHOLE_PERMILLE : PYTHON_PERMILLE;
-  for (size_t i = 0; i < report->change.transform_count; i++) {
-    const struct wo_transform *const transform = report->change.transforms[i].transform;
-    const uint64_t own = 10 * (uint64_t)(is_above ? transform->above_pct : transform->below_pct);
-    if (own > most) most = own;
+enum { WHOLE_PERMILLE = 10, MIDDLE_PERMILLE = 30, SINGLE_PERMILLE = 100, PERMILLE = 1000, FIGURE_PERMILLE = 50 };
+
+/* How far beyond an end the peak may lie, and why. */
+struct beyond {
+  uint64_t permille;
+  enum wo_replay_width why;
+};
+
+static void reach(struct beyond *beyond, uint64_t permille, enum wo_replay_width why) {
+  if (permille > beyond->permille) *beyond = (struct beyond){permille, why};
+}
+
+static struct beyond find_beyond(const struct wo_replay_report *report, bool is_above) {
+  const struct wo_change *const change = &report->change;
+  struct beyond beyond = {WHOLE_PERMILLE, WO_WIDTH_REST};
+  if (report->start_from != WO_START_EMPTY) reach(&beyond, MIDDLE_PERMILLE, WO_WIDTH_MIDDLE);
+  if (change->has_scale && change->scale.axes[WO_AXIS_MICRO_BATCH].from == 1 && change->scale.axes[WO_AXIS_MICRO_BATCH].to > 1)
+    reach(&beyond, SINGLE_PERMILLE, WO_WIDTH_SINGLE);
+  for (size_t i = 0; i < change->transform_count; i++) {
+    const struct wo_transform *const transform = change->transforms[i].transform;
+    reach(&beyond, 10 * (uint64_t)(is_above ? transform->above_pct : transform->below_pct), WO_WIDTH_TRANSFORM);
   }
-  return most;
+  return beyond;
+}
+
+/* What contributes most to the distance between two ends. */
+struct widest {
+  uint64_t bytes;
+  enum wo_replay_width why;
+};
+
+static void widen(struct widest *widest, uint64_t from_bytes, uint64_t to_bytes, enum wo_replay_width why) {
+  if (to_bytes > from_bytes && to_bytes - from_bytes > widest->bytes) *widest = (struct widest){to_bytes - from_bytes, why};
 }
 
 struct wo_replay_interval wo_replay_interval(const struct wo_replay_report *report) {
   assert(report->has_bounds);
-  struct wo_replay_interval interval = {UINT64_MAX, 0};
+  uint64_t lo_bytes = UINT64_MAX, hi_bytes = 0;
   for (int i = 0; i < WO_BOUND_COUNT_; i++) {
-    if (report->bounds[i].reserved_lo_bytes < interval.lo_bytes) interval.lo_bytes = report->bounds[i].reserved_lo_bytes;
-    if (report->bounds[i].reserved_hi_bytes > interval.hi_bytes) interval.hi_bytes = report->bounds[i].reserved_hi_bytes;
+    if (report->bounds[i].reserved_lo_bytes < lo_bytes) lo_bytes = report->bounds[i].reserved_lo_bytes;
+    if (report->bounds[i].reserved_hi_bytes > hi_bytes) hi_bytes = report->bounds[i].reserved_hi_bytes;
   }
-  interval.lo_bytes -= interval.lo_bytes / PERMILLE * beyond_permille(report, false);
-  interval.hi_bytes += interval.hi_bytes / PERMILLE * beyond_permille(report, true);
+  const struct beyond below = find_beyond(report, false), above = find_beyond(report, true);
+  const struct wo_replay_case *const likely = &report->bounds[WO_BOUND_LIKELY];
+  struct wo_replay_interval interval = {.lo_bytes = lo_bytes - lo_bytes / PERMILLE * below.permille,
+                                        .hi_bytes = hi_bytes + hi_bytes / PERMILLE * above.permille};
+  struct widest widest = {0, WO_WIDTH_REST};
+  widen(&widest, likely->reserved_lo_bytes, likely->reserved_hi_bytes, WO_WIDTH_ORDER);
+  widen(&widest, likely->reserved_hi_bytes, hi_bytes, WO_WIDTH_SIZES);
+  widen(&widest, lo_bytes, likely->reserved_lo_bytes, WO_WIDTH_SIZES);
+  widen(&widest, interval.lo_bytes, lo_bytes, below.why);
+  widen(&widest, hi_bytes, interval.hi_bytes, above.why);
+  const uint64_t off_bytes = likely->reserved_hi_bytes / PERMILLE * FIGURE_PERMILLE;
+  interval.widest = widest.why;
+  interval.is_figure =
+      interval.hi_bytes <= likely->reserved_hi_bytes + off_bytes && interval.lo_bytes >= likely->reserved_hi_bytes - off_bytes;
   return interval;
+}
+
+static const struct {
+  const char *name, *text;
+} widths[WO_WIDTH_COUNT_] = {
+    [WO_WIDTH_ORDER] = {"order_of_addresses", "the order of addresses decides"},
+    [WO_WIDTH_SIZES] = {"sizes", "the recording leaves open how some allocations change"},
+    [WO_WIDTH_TRANSFORM] = {"transform", "real programs differ that much under this change"},
+    [WO_WIDTH_SINGLE] = {"micro_batch_1", "micro-batch 1 takes paths of its own"},
+    [WO_WIDTH_MIDDLE] = {"begins_late", "the recording begins in the middle of a run"},
+    [WO_WIDTH_REST] = {"rest", "real programs differ that much"},
+};
+
+const char *wo_replay_width_name(enum wo_replay_width width) {
+  assert(width < WO_WIDTH_COUNT_);
+  return widths[width].name;
+}
+
+const char *wo_replay_width_text(enum wo_replay_width width) {
+  assert(width < WO_WIDTH_COUNT_);
+  return widths[width].text;
 }
 
 uint64_t wo_replay_uncertainty(const struct wo_replay_report *report) {

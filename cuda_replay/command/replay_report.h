@@ -139,13 +139,30 @@ const struct wo_replay_case *wo_replay_subject(const struct wo_replay_report *re
 /* Whether a changed program's low and high end differ. */
 bool wo_replay_is_interval(const struct wo_replay_report *report);
 
+/* What makes an interval wide, in the order of the names in the report. */
+enum wo_replay_width {
+  WO_WIDTH_ORDER,     /* the order of addresses, which a run that never happened does not show */
+  WO_WIDTH_SIZES,     /* how some allocations grow, or what a transform saves */
+  WO_WIDTH_TRANSFORM, /* real programs with a transform were that far from its ends */
+  WO_WIDTH_SINGLE,    /* the recording is of micro-batch 1: operators that copy nothing there do so at larger ones */
+  WO_WIDTH_MIDDLE,    /* the recording begins in the middle of a run */
+  WO_WIDTH_REST,      /* what real programs differ by anyway */
+  WO_WIDTH_COUNT_
+};
+
 /* Where the peak of reserved bytes of a changed program lies (has_bounds): from the low end to the high one, and as far beyond
- * them as real programs were: by 1 %, by 6 % if the recording has no native stacks, by 9 % if it begins in the middle of a run,
- * where the path to the cached segments is not in it (docs/training.md, torch 2.7.1). Transforms have figures of their own. */
+ * them as real programs were: by 1 %, by 3 % if the recording begins in the middle of a run, where its first step is a later one,
+ * by 10 % from micro-batch 1 (docs/training.md, torch 2.7.1). Transforms have figures of their own. */
 struct wo_replay_interval {
   uint64_t lo_bytes, hi_bytes;
+  bool is_figure;              /* no end is more than 5 % from the likely peak, which may stand for it then */
+  enum wo_replay_width widest; /* what contributes most */
 };
 struct wo_replay_interval wo_replay_interval(const struct wo_replay_report *report);
+
+/* The name of what makes an interval wide ("order_of_addresses"), and the words for it ("the order of addresses"). */
+const char *wo_replay_width_name(enum wo_replay_width width);
+const char *wo_replay_width_text(enum wo_replay_width width);
 
 /* How much more than the result that must fit could be needed: the capacity's uncertainty, or the interval beyond it. */
 uint64_t wo_replay_uncertainty(const struct wo_replay_report *report);

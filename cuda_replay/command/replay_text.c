@@ -58,17 +58,25 @@ static void add_reserved(struct wo_text *line, const struct wo_replay_case *resu
   }
 }
 
-/* Where the peak of a changed program lies. */
-static void add_interval(struct wo_replay_writer *w) {
-  if (!w->report->has_bounds) return;
+/* The peak of a result; that of a changed program with its interval, or as an interval alone where no figure stands for it. */
+static void add_peak(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  if (!w->report->has_bounds) {
+    add_reserved(&w->line, subject);
+    return;
+  }
   const struct wo_replay_interval interval = wo_replay_interval(w->report);
-  wo_text_add(&w->line, " (%s to %s)", WO_BYTES_TEXT(interval.lo_bytes), WO_BYTES_TEXT(interval.hi_bytes));
+  const char *const lo = WO_BYTES_TEXT(interval.lo_bytes), *const hi = WO_BYTES_TEXT(interval.hi_bytes);
+  if (interval.is_figure) {
+    add_reserved(&w->line, subject);
+    wo_text_add(&w->line, " (%s to %s)", lo, hi);
+  } else {
+    wo_text_add(&w->line, "%s to %s (%s)", lo, hi, wo_replay_width_text(interval.widest));
+  }
 }
 
 /* The used part of the capacity, and the rest. */
 static void say_fits(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
-  add_reserved(&w->line, subject);
-  add_interval(w);
+  add_peak(w, subject);
   wo_text_add(&w->line, " of %s, %s to spare", WO_BYTES_TEXT(w->report->capacity.bytes),
               WO_BYTES_TEXT(wo_replay_margin(w->report, wo_replay_most(w->report))));
 }
@@ -92,8 +100,7 @@ static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *sub
 /* A need without a capacity is half an answer, so the text says how to get the other half. */
 static void say_needs(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   wo_text_add(&w->line, "without a limit it would reserve ");
-  add_reserved(&w->line, subject);
-  add_interval(w);
+  add_peak(w, subject);
   wo_text_add(&w->line, ", and the recording does not name the card's memory: give --capacity");
 }
 

@@ -120,6 +120,13 @@ bool wo_alloc_pattern_add_free(struct wo_alloc_pattern *pattern, uint32_t instan
           .kind = WO_REQUEST_FREE, .stream = dead->stream, .pool = dead->pool, .subject = instance, .entry = WO_NO_ENTRY});
 }
 
+uint32_t wo_alloc_pattern_last_birth(const struct wo_alloc_pattern *pattern) {
+  for (size_t r = pattern->requests.count; r-- > 0;) {
+    if (pattern->requests.items[r].kind == WO_REQUEST_ALLOC) return (uint32_t)r;
+  }
+  return 0;
+}
+
 /* A row of the table of survivors, which is sorted by size and birth. */
 struct survivor {
   uint64_t size_bytes;

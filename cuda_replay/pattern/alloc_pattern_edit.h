@@ -37,6 +37,16 @@ bool wo_alloc_pattern_add_request(struct wo_alloc_pattern *pattern, struct wo_re
 /* Appends the free of a living instance, completed at once. */
 bool wo_alloc_pattern_add_free(struct wo_alloc_pattern *pattern, uint32_t instance);
 
+/* The request of the last allocation; 0 if there is none. */
+uint32_t wo_alloc_pattern_last_birth(const struct wo_alloc_pattern *pattern);
+
+/* Whether an instance is alive at the start and stays as long as the program runs: it is never freed, or only behind the last
+ * allocation, where a program ends. */
+static inline bool wo_alloc_pattern_stays(const struct wo_alloc_pattern *pattern, uint32_t instance, uint32_t last_birth) {
+  const uint32_t death = pattern->instances.items[instance].death;
+  return instance < pattern->start_count && (death == WO_NO_REQUEST || death > last_birth);
+}
+
 #define WO_NO_SUCCESSOR UINT32_MAX
 
 /* Finds, for each instance alive at the start (start_count of them), the instance that takes its place: it has the same size, is

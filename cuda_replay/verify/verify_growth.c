@@ -70,10 +70,18 @@ static void say_until(const struct wo_verify_subject *subject, double from, doub
              from);
 }
 
+/* What the recorded steps kept is replayed as it was, since nothing shows how it grows: the changed program may keep less of it.
+ */
+static double unscaled_bytes(const struct wo_verify_subject *subject, struct rate rate) {
+  const struct wo_step_growth *const growth = &subject->completed.growth;
+  return (double)growth->whole_steps * fmax(0, (double)growth->step_bytes - rate.low_bytes);
+}
+
 /* A log's total is often that of an epoch, and then a job has more steps: what fails before it fails. */
 static void judge_rate(const struct wo_verify_subject *subject, struct rate rate, struct wo_verify_result *result) {
   const double high_margin = fmax((double)result->margin_bytes, 0);
-  const double low_margin = high_margin + (double)(result->reserved_hi_bytes - result->reserved_lo_bytes);
+  const double low_margin =
+      high_margin + (double)(result->reserved_hi_bytes - result->reserved_lo_bytes) + unscaled_bytes(subject, rate);
   const double begin =
       wo_verify_is_of_another_run(subject) ? (double)subject->completed.growth.whole_steps : subject->failed_step;
   const double from = begin + steps_of(high_margin, rate.high_bytes), to = begin + steps_of(low_margin, rate.low_bytes);

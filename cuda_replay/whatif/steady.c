@@ -1,104 +1,13 @@
-/* Repeats an iteration: first as a longer pattern, then through the replay loop, observing each step. */
+/* Runs a repeated iteration through the replay loop, observing each step. */
 #include "cuda_replay/whatif/steady.h"
 
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cuda_replay/device/device_model.h"
-#include "cuda_replay/pattern/alloc_pattern_edit.h"
+#include "cuda_replay/whatif/first_step.h"
 
 /* A pattern with more requests than this runs one pass: protects time. */
 enum { REPEATED_REQUESTS_MAX = 4 * 1000 * 1000 };
-
-/* ---- Unrolling ---- */
-
-struct unroll {
-  const struct wo_alloc_pattern *from;
-  struct wo_alloc_pattern to;
-  uint32_t *now;        /* for each instance of `from`: the instance of `to` that represents it in this pass */
-  uint32_t *successors; /* instances that replace those alive at the start */
-  uint8_t *is_heir;     /* for each instance: whether it replaces one of those */
-};
-
-/* A request that was refused in the recorded run is tried, and given back, in each pass. */
-static bool repeat_alloc(struct unroll *unroll, uint32_t from, uint32_t entry) {
-  const struct wo_instance *const instance = &unroll->from->instances.items[from];
-  return wo_alloc_pattern_add_again(&unroll->to, instance, entry, &unroll->now[from]);
-}
-
-static bool repeat_request(struct unroll *unroll, const struct wo_request *request) {
-  if (request->kind == WO_REQUEST_ALLOC) return repeat_alloc(unroll, request->subject, request->entry);
-  struct wo_request repeated = *request;
-  if (wo_request_has_instance(request)) repeated.subject = unroll->now[request->subject];
-  return wo_alloc_pattern_add_request(&unroll->to, repeated);
-}
-
-/* Between two passes: survivors become the instances that they replace, other survivors are freed, and an instance that died
- * without a successor is allocated again. */
-static bool reset(struct unroll *unroll) {
-  const struct wo_alloc_pattern *from = unroll->from;
-  for (size_t i = from->start_count; i < from->instances.count; i++) {
-    bool is_left = from->instances.items[i].death == WO_NO_REQUEST && unroll->is_heir[i] == 0;
-    if (is_left && !wo_alloc_pattern_add_free(&unroll->to, unroll->now[i])) return false;
-  }
-  for (uint32_t i = 0; i < from->start_count; i++) {
-    if (from->instances.items[i].death == WO_NO_REQUEST) continue;
-    if (unroll->successors[i] != WO_NO_SUCCESSOR)
-      unroll->now[i] = unroll->now[unroll->successors[i]];
-    else if (!repeat_alloc(unroll, i, WO_NO_ENTRY))
-      return false;
-  }
-  return true;
-}
-
-/* Before the first pass, every instance alive at the start represents itself. */
-static bool begin_unroll(struct unroll *unroll) {
-  const struct wo_alloc_pattern *from = unroll->from;
-  size_t count = from->instances.count + 1;
-  unroll->now = calloc(count, sizeof unroll->now[0]);
-  unroll->is_heir = calloc(count, 1);
-  if (unroll->now == NULL || unroll->is_heir == NULL || !wo_alloc_pattern_successors(from, &unroll->successors)) return false;
-  for (uint32_t i = 0; i < from->start_count; i++) {
-    if (unroll->successors[i] != WO_NO_SUCCESSOR) unroll->is_heir[unroll->successors[i]] = 1;
-    if (!wo_alloc_pattern_add_start(&unroll->to, from->instances.items[i])) return false;
-    unroll->now[i] = i;
-  }
-  return true;
-}
-
-/* Writes the passes one after the other; before the first there is no reset. */
-static bool run_unroll(struct unroll *unroll, unsigned passes, struct wo_passes *ret_passes) {
-  if (!begin_unroll(unroll)) return false;
-  *ret_passes = (struct wo_passes){.count = passes};
-  for (unsigned pass = 0; pass < passes; pass++) {
-    if (pass > 0 && !reset(unroll)) return false;
-    ret_passes->begins[pass] = (uint32_t)unroll->to.requests.count;
-    for (size_t r = 0; r < unroll->from->requests.count; r++) {
-      if (!repeat_request(unroll, &unroll->from->requests.items[r])) return false;
-    }
-    ret_passes->ends[pass] = (uint32_t)unroll->to.requests.count;
-  }
-  return true;
-}
-
-enum wo_status wo_steady_unroll(const struct wo_alloc_pattern *pattern, unsigned passes, struct wo_alloc_pattern *ret_pattern,
-                                struct wo_passes *ret_passes) {
-  assert(passes >= 1 && passes <= WO_STEADY_PASSES_MAX);
-  /* A pass adds at most its requests, and a free and an allocation for each instance. */
-  if (pattern->requests.count + pattern->instances.count >= (size_t)INT32_MAX / passes / 2) return WO_E_LIMIT;
-  struct unroll unroll = {.from = pattern, .to = {.recording = pattern->recording}};
-  bool is_made = run_unroll(&unroll, passes, ret_passes);
-  free(unroll.now);
-  free(unroll.is_heir);
-  free(unroll.successors);
-  if (!is_made) {
-    wo_alloc_pattern_done(&unroll.to);
-    return WO_E_NOMEM;
-  }
-  *ret_pattern = unroll.to;
-  return WO_OK;
-}
 
 /* ---- Running ---- */
 
@@ -164,12 +73,13 @@ const struct wo_steady_pass *wo_steady_last(const struct wo_steady *steady) {
 }
 
 /* Tries more and more passes; the pattern of the last try is the caller's. */
-static enum wo_status settle(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
-                             struct wo_alloc_pattern *ret_pattern, struct wo_steady *ret_steady, struct wo_err *err) {
+static enum wo_status settle(const struct wo_alloc_pattern *pattern, const struct wo_first_step *first,
+                             const struct wo_steady_options *options, struct wo_alloc_pattern *ret_pattern,
+                             struct wo_steady *ret_steady, struct wo_err *err) {
   const bool is_program = pattern->start_count == 0;
   for (unsigned count = is_program ? 1 : 2;; count *= 2) {
     struct wo_passes passes;
-    enum wo_status status = wo_steady_unroll(pattern, count, ret_pattern, &passes);
+    enum wo_status status = wo_steady_unroll(pattern, first, count, ret_pattern, &passes);
     if (status == WO_E_LIMIT) return wo_err_set(err, status, "the recording is too long to be repeated %u times", count);
     if (status != WO_OK) return wo_err_set(err, status, "no memory for the repeated recording");
     status = run_passes(ret_pattern, &passes, options, ret_steady, err);
@@ -182,19 +92,27 @@ static enum wo_status settle(const struct wo_alloc_pattern *pattern, const struc
 
 enum wo_status wo_steady_run(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
                              struct wo_steady *ret_steady, struct wo_err *err) {
+  struct wo_first_step first;
   struct wo_alloc_pattern unrolled;
-  const enum wo_status status = settle(pattern, options, &unrolled, ret_steady, err);
+  enum wo_status status = wo_first_step_find(pattern, &first);
+  if (status != WO_OK) return wo_err_nomem(err);
+  status = settle(pattern, &first, options, &unrolled, ret_steady, err);
   if (status == WO_OK) wo_alloc_pattern_done(&unrolled);
+  wo_first_step_done(&first);
   return status;
 }
 
 enum wo_status wo_steady_pattern_make(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
                                       struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes, struct wo_err *err) {
   const bool is_single = pattern->start_count == 0 || options->is_once || pattern->requests.count > REPEATED_REQUESTS_MAX;
+  struct wo_first_step first;
   struct wo_passes passes;
   struct wo_steady steady = {.count = 1};
-  const enum wo_status status =
-      is_single ? wo_steady_unroll(pattern, 1, ret_pattern, &passes) : settle(pattern, options, ret_pattern, &steady, err);
+  enum wo_status status = wo_first_step_find(pattern, &first);
+  if (status != WO_OK) return wo_err_nomem(err);
+  status = is_single ? wo_steady_unroll(pattern, &first, 1, ret_pattern, &passes)
+                     : settle(pattern, &first, options, ret_pattern, &steady, err);
+  wo_first_step_done(&first);
   if (status == WO_OK && ret_passes) *ret_passes = steady.count;
   if (status == WO_E_LIMIT) return wo_err_set(err, WO_E_RANGE, "the recording is too long to be repeated");
   return status == WO_E_NOMEM ? wo_err_set(err, status, "%s", wo_status_text(status)) : status;

@@ -3,8 +3,10 @@
  * A changed pattern cannot start from the recorded cache: its old segments would stay in place. So the set that is alive at the
  * start is placed first, then the recorded requests run again and again. Between two passes, an allocation that is still alive
  * takes the place of one that was alive at the start, has the same size and died in the pass; an allocation without such a
- * successor is freed and allocated again. A pattern that begins with nothing alive is a whole program, and one that a failure
- * ended is no iteration: both run once. Every what-if runs a pattern in its steady state. One thread at a time. */
+ * successor is freed and allocated again. What was alive at the start and is freed behind the last allocation is the end of the
+ * program, and stays. A pattern from the middle of a run has its first step put before it (first_step.h). A pattern that begins
+ * with nothing alive is a whole program, and one that a failure ended is no iteration: both run once. Every what-if runs a
+ * pattern in its steady state. One thread at a time. */
 #ifndef WO_STEADY_H
 #define WO_STEADY_H
 
@@ -14,6 +16,7 @@
 
 #include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/replay/replay.h"
+#include "cuda_replay/whatif/first_step.h"
 #include "parsers/base/status.h"
 
 enum { WO_STEADY_PASSES_MAX = 8 };
@@ -26,10 +29,11 @@ struct wo_passes {
   unsigned count;
 };
 
-/* A pattern that repeats the given one `passes` times (1 .. WO_STEADY_PASSES_MAX). Instance indices below the given pattern's
- * count keep their meaning for the first pass. WO_E_LIMIT if it would have 2^31 requests, WO_E_NOMEM. */
-enum wo_status wo_steady_unroll(const struct wo_alloc_pattern *pattern, unsigned passes, struct wo_alloc_pattern *ret_pattern,
-                                struct wo_passes *ret_passes);
+/* A pattern that repeats the given one `passes` times (1 .. WO_STEADY_PASSES_MAX), behind its first step (NULL, or one with a
+ * count of 0: none; then instance indices below the given pattern's count keep their meaning for the first pass). WO_E_LIMIT if
+ * it would have 2^31 requests, WO_E_NOMEM. */
+enum wo_status wo_steady_unroll(const struct wo_alloc_pattern *pattern, const struct wo_first_step *first, unsigned passes,
+                                struct wo_alloc_pattern *ret_pattern, struct wo_passes *ret_passes);
 
 struct wo_steady_pass {
   uint64_t reserved_bytes;  /* peaks within the pass */

@@ -56,6 +56,16 @@ add_sizes("conv", "--model conv --dtype fp32", (2, 4, 8, 16), (256,))
 add_sizes("varying", "--model varying --steps 12", (2, 4, 8), (1024,))
 add_sizes("varying-expandable", "--model varying --steps 12", (2, 4, 8), (1024,), "expandable_segments:True")
 
+# Other programs, as `whyoom record` records them (Python's stacks), whole or from the third step on.
+for label, arguments, batches, length in (
+        ("encdec", "--model encdec", (2, 6), 512), ("vit", "--model vit", (16, 48), 224), ("clip", "--model clip", (16, 48), 224),
+        ("vlm", "--model vlm", (2, 6), 1024), ("experts", "--model experts", (2, 6), 512), ("unet", "--model unet --image 256 --dtype fp32", (2, 6), 256),
+        ("deep", "--model gpt --width 512 --layers 24", (3, 12), 384), ("momentum", "--model gpt --optimizer momentum --clip --keep-gradients", (3, 6), 640),
+        ("halves", "--model llama --dtype bf16 --layers 6", (3, 6), 896), ("adapters", "--model llama --dtype bf16 --lora 16 --layers 8", (3, 6), 896),
+        ("recomputed", "--model llama --dtype bf16 --checkpoint --layers 8", (3, 12), 1280)):
+    for mode, words in (("python", ""), ("late", " --from-step 2")):
+        add_sizes(f"{label}-{mode}", f"--init cuda {arguments} --stacks python{words}", batches, (length,))
+
 # A second recording tells how sizes grow (@ names the run of a recording).
 for group in ("gpt", "gpt-steady", "gpt-python", "llama-lora"):
     length = 1024

@@ -218,7 +218,7 @@ static void check_steps(const struct wo_alloc_pattern *pattern, const uint8_t *d
   struct wo_classes classes;
   uint32_t at = 0;
   if (pattern->instances.count == pattern->start_count) return;
-  require(wo_steady_unroll(pattern, 3, &steps, &passes) == WO_OK);
+  require(wo_steady_unroll(pattern, NULL, 3, &steps, &passes) == WO_OK);
   const uint32_t last = passes.begins[2] + (uint32_t)data[1] * (passes.ends[2] - passes.begins[2]) / 256;
   struct wo_alloc_pattern cut = {.recording = pattern->recording};
   for (size_t i = 0; i < steps.start_count; i++) require(wo_alloc_pattern_add_start(&cut, steps.instances.items[i]));

@@ -17,9 +17,9 @@ static void require(bool holds) {
 struct wo_alloc_pattern wo_cut_steps_make(const struct wo_alloc_pattern *first, const struct wo_alloc_pattern *other,
                                           unsigned from, unsigned passes, struct wo_passes *ret_passes) {
   struct wo_alloc_pattern steps, others;
-  require(wo_steady_unroll(first, passes, &steps, ret_passes) == WO_OK);
+  require(wo_steady_unroll(first, NULL, passes, &steps, ret_passes) == WO_OK);
   if (!other) return steps;
-  require(wo_steady_unroll(other, passes, &others, ret_passes) == WO_OK);
+  require(wo_steady_unroll(other, NULL, passes, &others, ret_passes) == WO_OK);
   require(others.instances.count == steps.instances.count && others.requests.count == steps.requests.count);
   for (size_t i = 0; i < steps.instances.count; i++) {
     struct wo_instance *const instance = &steps.instances.items[i];

@@ -143,6 +143,25 @@ static void gradients_without_stacks_have_sources_too(void **state) {
   check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_PYTHON);
 }
 
+/* Two products make the gradients of input and weight, then both are cast; scratch comes between. What another birth parts from
+ * the gradient was not made into it. */
+static void gradients_are_cast_behind_others(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {NULL, 400000, -1, WO_CLASS_RULE_PARAMETER},
+      {"forward@m.py:1" TRAIN, 800000, 7, WO_CLASS_RULE_ACTIVATION},
+      {"", 200000, 4, WO_CLASS_RULE_BACKWARD_TEMPORARY}, /* of the output */
+      {"", 200000, 7, WO_CLASS_RULE_GRADIENT_SOURCE},    /* of the weight */
+      {"", 50000, 6, WO_CLASS_RULE_BACKWARD_TEMPORARY},  /* of the input */
+      {"", 300000, 5, WO_CLASS_RULE_BACKWARD_TEMPORARY}, /* scratch */
+      {"", 100000, 9, WO_CLASS_RULE_BACKWARD_TEMPORARY}, /* the input's, cast */
+      {"", 400000, -1, WO_CLASS_RULE_GRADIENT},          /* the weight's, cast */
+      {"step@optimizer.py:3" TRAIN, 400000, -1, WO_CLASS_RULE_OPTIMIZER_STATE},
+      {"step@optimizer.py:3" TRAIN, 500, 9, WO_CLASS_RULE_OPTIMIZER_TEMPORARY},
+  };
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_PYTHON);
+}
+
 /* Two casts of a product of which either could be the weight: the order of the other products decides. */
 static void weights_are_told_by_order(void **state) {
   (void)state;
@@ -190,6 +209,25 @@ static void a_bias_is_no_operand(void **state) {
   check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
 }
 
+/* Scores are products as well, and both of their operands may be as large as a weight: layers have theirs first. */
+static void operands_of_scores_are_no_weights(void **state) {
+  (void)state;
+#define CAST(op, line) "at::_ops::_to_copy::call(|at::_ops::" op "::call(|forward@m.py:" line TRAIN
+  static const struct row rows[] = {
+      {NULL, 8000, -1, WO_CLASS_RULE_PARAMETER},
+      {NULL, 6000, -1, WO_CLASS_RULE_PARAMETER},
+      {NULL, 2000, -1, WO_CLASS_RULE_PARAMETER},
+      {CAST("linear", "1"), 3000, -1, WO_CLASS_RULE_WEIGHT_COPY}, /* w, x */
+      {CAST("linear", "1"), 5000, -1, WO_CLASS_RULE_ACTIVATION},
+      {CAST("matmul", "2"), 4000, -1, WO_CLASS_RULE_MAYBE_WEIGHT_COPY}, /* queries and keys */
+      {CAST("matmul", "2"), 4000, -1, WO_CLASS_RULE_MAYBE_WEIGHT_COPY},
+      {CAST("linear", "3"), 4000, -1, WO_CLASS_RULE_WEIGHT_COPY}, /* the input is of two bytes already */
+      {CAST("bmm", "4"), 1000, -1, WO_CLASS_RULE_WEIGHT_COPY},    /* of experts: no layer has it */
+  };
+#undef CAST
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
 /* Stacks of Python only: a line makes bias, weight, input and product. With sizes that are all alike order decides; a line
  * without a bias must have the sizes of a product. */
 static void a_line_tells_its_weight(void **state) {
@@ -228,6 +266,59 @@ static void a_program_that_ends(void **state) {
       {STEP, 4000, 4, WO_CLASS_RULE_OPTIMIZER_TEMPORARY}, {STEP, 4000, 5, WO_CLASS_RULE_OPTIMIZER_STATE},
   };
   check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
+/* The gradients of a step are as many as parameters, however many steps there are; the rest are states. */
+static void steps_share_their_parameters(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {NULL, 4000, -1, WO_CLASS_RULE_PARAMETER},         {NULL, 4000, -1, WO_CLASS_RULE_START_STATE},
+      {NULL, 4000, -1, WO_CLASS_RULE_START_STATE},       {BACKWARD, 4000, 4, WO_CLASS_RULE_GRADIENT},
+      {STEP, 500, 4, WO_CLASS_RULE_OPTIMIZER_TEMPORARY}, {FORWARD, 5000, 6, WO_CLASS_RULE_ACTIVATION},
+      {BACKWARD, 4000, -1, WO_CLASS_RULE_GRADIENT},
+  };
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
+/* A recording from the middle of a run: what it begins with and frees at the end of the program was there for good, also if parts
+ * of the model stay. */
+static void a_late_recording_of_a_program_that_ends(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {NULL, 4000, 7, WO_CLASS_RULE_PARAMETER},          {NULL, 4000, 7, WO_CLASS_RULE_START_STATE},
+      {NULL, 90000, -1, WO_CLASS_RULE_PARAMETER},        {BACKWARD, 4000, 4, WO_CLASS_RULE_GRADIENT},
+      {STEP, 500, 4, WO_CLASS_RULE_OPTIMIZER_TEMPORARY}, {FORWARD, 5000, 6, WO_CLASS_RULE_ACTIVATION},
+      {BACKWARD, 4000, 7, WO_CLASS_RULE_GRADIENT},       {STEP, 500, 7, WO_CLASS_RULE_OPTIMIZER_TEMPORARY},
+  };
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
+/* What comes behind products of different sizes, is always as large, and goes before anything else is born is a workspace; what
+ * grows with the product is none. */
+static void workspaces_come_behind_products(void **state) {
+  (void)state;
+#define LINE(n) "forward@linear.py:1|forward@m.py:" #n TRAIN
+  static const struct row rows[] = {
+      {NULL, 300, -1, WO_CLASS_RULE_PARAMETER},          {LINE(1), 8000, -1, WO_CLASS_RULE_ACTIVATION},
+      {LINE(1), 1000, 2, WO_CLASS_RULE_WORKSPACE},        {LINE(2), 2000, -1, WO_CLASS_RULE_ACTIVATION},
+      {LINE(2), 1000, 4, WO_CLASS_RULE_WORKSPACE},        {LINE(3), 8000, -1, WO_CLASS_RULE_ACTIVATION},
+      {LINE(3), 700, 6, WO_CLASS_RULE_FORWARD_TEMPORARY},
+  };
+#undef LINE
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_PYTHON);
+}
+
+/* A model that is made on the card makes no casts, whatever the sizes say. */
+static void a_model_makes_no_casts(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {"__init__@torch/nn/modules/linear.py:9" TRAIN, 8000, -1, WO_CLASS_RULE_START_SETUP},
+      {"__init__@torch/nn/modules/linear.py:9" TRAIN, 4000, -1, WO_CLASS_RULE_START_SETUP},
+      {"forward@m.py:1" TRAIN, 5000, 4, WO_CLASS_RULE_ACTIVATION},
+      {"", 8000, -1, WO_CLASS_RULE_GRADIENT},
+      {"", 4000, -1, WO_CLASS_RULE_GRADIENT},
+  };
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_PYTHON);
 }
 
 /* The end of a step only frees as well; without a model that goes it is no end of the program. */
@@ -315,13 +406,26 @@ static void rules_are_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(classes_of_a_step),         cmocka_unit_test(rules_by_stack_and_life),
-      cmocka_unit_test(gradients_have_sources),    cmocka_unit_test(gradients_without_stacks_have_sources_too),
-      cmocka_unit_test(weights_are_told_by_order), cmocka_unit_test(a_bias_is_no_operand),
-      cmocka_unit_test(a_line_tells_its_weight),   cmocka_unit_test(a_program_that_ends),
-      cmocka_unit_test(a_step_that_ends),          cmocka_unit_test(a_variable_of_the_last_pass),
-      cmocka_unit_test(a_pass_that_was_cut_off),   cmocka_unit_test(without_stacks_life_and_size_remain),
-      cmocka_unit_test(annotations_tell_the_step), cmocka_unit_test(rules_are_told),
+      cmocka_unit_test(classes_of_a_step),
+      cmocka_unit_test(rules_by_stack_and_life),
+      cmocka_unit_test(gradients_have_sources),
+      cmocka_unit_test(gradients_without_stacks_have_sources_too),
+      cmocka_unit_test(gradients_are_cast_behind_others),
+      cmocka_unit_test(weights_are_told_by_order),
+      cmocka_unit_test(a_bias_is_no_operand),
+      cmocka_unit_test(operands_of_scores_are_no_weights),
+      cmocka_unit_test(a_line_tells_its_weight),
+      cmocka_unit_test(a_program_that_ends),
+      cmocka_unit_test(steps_share_their_parameters),
+      cmocka_unit_test(a_late_recording_of_a_program_that_ends),
+      cmocka_unit_test(workspaces_come_behind_products),
+      cmocka_unit_test(a_model_makes_no_casts),
+      cmocka_unit_test(a_step_that_ends),
+      cmocka_unit_test(a_variable_of_the_last_pass),
+      cmocka_unit_test(a_pass_that_was_cut_off),
+      cmocka_unit_test(without_stacks_life_and_size_remain),
+      cmocka_unit_test(annotations_tell_the_step),
+      cmocka_unit_test(rules_are_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

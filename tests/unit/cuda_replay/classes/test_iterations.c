@@ -37,7 +37,7 @@ static void steps_are_counted(void **state) {
       struct wo_alloc_pattern unrolled;
       struct wo_passes where;
       struct wo_iterations iterations;
-      assert_int_equal(wo_steady_unroll(&step.pattern, passes, &unrolled, &where), WO_OK);
+      assert_int_equal(wo_steady_unroll(&step.pattern, NULL, passes, &unrolled, &where), WO_OK);
       assert_int_equal(wo_iterations_find(&unrolled, NULL, &iterations), WO_OK);
       check_whole(&iterations, &unrolled);
       bool has_stacks = stacks != WO_MADE_NONE;
@@ -64,7 +64,7 @@ static void tail_is_what_is_not_whole(void **state) {
   struct wo_alloc_pattern unrolled;
   struct wo_passes where;
   struct wo_iterations iterations;
-  assert_int_equal(wo_steady_unroll(&step.pattern, 3, &unrolled, &where), WO_OK);
+  assert_int_equal(wo_steady_unroll(&step.pattern, NULL, 3, &unrolled, &where), WO_OK);
   for (unsigned part = 1; part < 100; part += 14) {
     const uint32_t count = where.begins[2] + (where.ends[2] - where.begins[2]) * part / 200;
     unrolled.requests.count = count;
@@ -161,7 +161,7 @@ static void memory_out_is_told(void **state) {
   struct wo_made_step step = wo_made_step_make(&made);
   struct wo_alloc_pattern unrolled;
   struct wo_passes where;
-  assert_int_equal(wo_steady_unroll(&step.pattern, 3, &unrolled, &where), WO_OK);
+  assert_int_equal(wo_steady_unroll(&step.pattern, NULL, 3, &unrolled, &where), WO_OK);
   for (long n = 1;; n++) {
     struct wo_iterations iterations;
     wo_fail_alloc_at(n);

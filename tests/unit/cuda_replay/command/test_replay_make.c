@@ -52,11 +52,10 @@ static struct wo_recording *recording_of(const char *lines) {
 
 /* ---- Intervals ---- */
 
-/* Beyond the ends by 1 % from an empty allocator, by 6 % without native stacks, by 9 % from the middle of a run, by 10 % and 5 %
- * for checkpointing. */
+/* Beyond the ends by 1 %, by 3 % from the middle of a run, by 10 % from micro-batch 1, by 10 % and 5 % for checkpointing. */
 static void intervals_reach_beyond_their_ends(void **state) {
   (void)state;
-  struct wo_replay_report report = {.has_bounds = true, .classes.facts.all_flags = WO_STACK_HAS_NATIVE};
+  struct wo_replay_report report = {.has_bounds = true};
   static const struct wo_transform checkpoint = {.above_pct = 10, .below_pct = 5};
   report.bounds[WO_BOUND_LOW] = (struct wo_replay_case){.reserved_lo_bytes = 90000, .reserved_hi_bytes = 95000};
   report.bounds[WO_BOUND_LIKELY] = (struct wo_replay_case){.reserved_lo_bytes = 100000, .reserved_hi_bytes = 110000};
@@ -67,16 +66,45 @@ static void intervals_reach_beyond_their_ends(void **state) {
   report.capacity.uncertainty_bytes = 20000;
   assert_int_equal(wo_replay_uncertainty(&report), 20000);
   report.start_from = WO_START_REBUILT;
-  assert_int_equal(wo_replay_interval(&report).lo_bytes, 81900);
-  assert_int_equal(wo_replay_interval(&report).hi_bytes, 119900);
+  assert_int_equal(wo_replay_interval(&report).lo_bytes, 87300);
+  assert_int_equal(wo_replay_interval(&report).hi_bytes, 113300);
   report.start_from = WO_START_EMPTY;
-  report.classes.facts.all_flags = WO_STACK_HAS_PYTHON;
-  assert_int_equal(wo_replay_interval(&report).lo_bytes, 84600);
-  assert_int_equal(wo_replay_interval(&report).hi_bytes, 116600);
-  report.classes.facts.all_flags |= WO_STACK_HAS_NATIVE;
+  report.change.has_scale = true;
+  report.change.scale.axes[WO_AXIS_MICRO_BATCH] = (struct wo_scale_axis){1, 4};
+  assert_int_equal(wo_replay_interval(&report).lo_bytes, 81000);
+  assert_int_equal(wo_replay_interval(&report).hi_bytes, 121000);
+  report.change.scale.axes[WO_AXIS_MICRO_BATCH] = (struct wo_scale_axis){4, 1};
+  assert_int_equal(wo_replay_interval(&report).hi_bytes, 111100);
   report.change.transforms[report.change.transform_count++].transform = &checkpoint;
   assert_int_equal(wo_replay_interval(&report).lo_bytes, 85500);
   assert_int_equal(wo_replay_interval(&report).hi_bytes, 121000);
+}
+
+/* One figure stands for an interval of at most 5 % to either side; else the report names what makes it wide. */
+static void figures_are_close(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t low, least, most, high;
+    bool is_figure;
+    enum wo_replay_width widest;
+  } rows[] = {
+      {1000000, 1000000, 1000000, 1000000, true, WO_WIDTH_REST},  {985000, 985000, 1000000, 1000000, true, WO_WIDTH_ORDER},
+      {1000000, 1000000, 1000000, 1030000, true, WO_WIDTH_SIZES}, {1000000, 1000000, 1000000, 1050000, false, WO_WIDTH_SIZES},
+      {940000, 1000000, 1000000, 1000000, false, WO_WIDTH_SIZES}, {940000, 940000, 1000000, 1000000, false, WO_WIDTH_ORDER},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct wo_replay_report report = {.has_bounds = true};
+    report.bounds[WO_BOUND_LOW] = (struct wo_replay_case){.reserved_lo_bytes = rows[i].low, .reserved_hi_bytes = rows[i].low};
+    report.bounds[WO_BOUND_LIKELY] =
+        (struct wo_replay_case){.reserved_lo_bytes = rows[i].least, .reserved_hi_bytes = rows[i].most};
+    report.bounds[WO_BOUND_HIGH] = (struct wo_replay_case){.reserved_lo_bytes = rows[i].high, .reserved_hi_bytes = rows[i].high};
+    const struct wo_replay_interval interval = wo_replay_interval(&report);
+    if (interval.is_figure != rows[i].is_figure || interval.widest != rows[i].widest)
+      fail_msg("row %zu: %d, %s", i, interval.is_figure, wo_replay_width_name(interval.widest));
+  }
+  for (int width = 0; width < WO_WIDTH_COUNT_; width++) {
+    assert_true(strlen(wo_replay_width_text((enum wo_replay_width)width)) > 0);
+  }
 }
 
 /* ---- Verdicts ---- */
@@ -465,6 +493,7 @@ static void make_pair(unsigned length, struct wo_text *text) {
   for (unsigned i = 0; i < 40; i++) {
     const unsigned sizes[] = {4096 * 1024, 8192 * length, 16 * length * length};
     wo_text_add(text, "{\"alloc\":%u,\"id\":%u,\"stack\":%u}\n", sizes[i % 3], i + 1, i % 3);
+    if (i >= 4 && i % 3 != 1) wo_text_add(text, "{\"free\":%u}\n", i - 3); /* what grows is no part of the model */
   }
 }
 
@@ -544,6 +573,7 @@ static void test_corpus(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(intervals_reach_beyond_their_ends),
+      cmocka_unit_test(figures_are_close),
       cmocka_unit_test(test_verdicts),
       cmocka_unit_test(check_needs_no_memory),
       cmocka_unit_test(test_refused_wishes),

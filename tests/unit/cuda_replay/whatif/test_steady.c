@@ -66,7 +66,7 @@ static void unrolled_is_whole(void **state) {
     for (unsigned passes = 1; passes <= WO_STEADY_PASSES_MAX; passes++) {
       struct wo_alloc_pattern unrolled;
       struct wo_passes where;
-      assert_int_equal(wo_steady_unroll(&step.pattern, passes, &unrolled, &where), WO_OK);
+      assert_int_equal(wo_steady_unroll(&step.pattern, NULL, passes, &unrolled, &where), WO_OK);
       assert_true(wo_alloc_pattern_is_valid(&unrolled));
       assert_int_equal(where.count, passes);
       for (unsigned pass = 0; pass < passes; pass++) {
