@@ -1,5 +1,5 @@
-/* The pickle machine: takes one instruction after the other from the source and runs it. Most of a snapshot is reads of the memo
- * and integers, which have their own loop. The instructions are in pickle_stack.c, pickle_scalar.c, pickle_text.c,
+/* The pickle machine: takes one instruction after the other from the source and runs it. Most of a snapshot is reads of the memo,
+ * integers and new containers, which have their own loop. The instructions are in pickle_stack.c, pickle_scalar.c, pickle_text.c,
  * pickle_container.c and pickle_refuse.c. */
 #include "cuda_replay/recording/snapshot/pickle.h"
 
@@ -11,7 +11,9 @@
 /* The longest instruction with its fixed argument, and one more: a LONG1 is read with a load of 8 bytes. */
 enum { OP_BYTES_MAX = 10 };
 
+/* The instructions that have their own loop. */
 enum { OP_LONG_BINGET = 'j', OP_BINGET = 'h', OP_BININT = 'J', OP_BININT1 = 'K', OP_BININT2 = 'M', OP_LONG1 = 0x8a };
+enum { OP_MARK = '(', OP_EMPTY_DICT = '}', OP_EMPTY_LIST = ']', OP_MEMOIZE = 0x94 };
 
 /* Indexed by the code. A code that no protocol has gets no function. */
 static const struct op {
@@ -60,51 +62,62 @@ enum wo_status wo__op_stop(struct wo_pickle *pickle, uint64_t argument) {
 
 /* The value of a LONG1 of `count` bytes, 1 to 7, in one load: 8 bytes are there. */
 static struct wo_pickle_value short_long(const char *bytes, unsigned count) {
-  const unsigned unused_bits = 64 - 8 * count;
-  const int64_t shifted = (int64_t)(wo__pickle_little_endian(bytes, 8) << unused_bits);
-  return wo_value_int(shifted / ((int64_t)1 << unused_bits));
+  const uint64_t sign = UINT64_C(1) << (8 * count - 1);
+  const uint64_t bits = wo__pickle_little_endian(bytes, 8) & (sign | (sign - 1));
+  return wo_value_int((int64_t)((bits ^ sign) - sign));
 }
 
-/* Runs a row of instructions that only push a simple value: reads of the memo and integers. False if not even the first one does.
- * They are nearly all there is in a snapshot. */
+/* Runs a row of instructions that only push: reads of the memo, integers, and new containers with their place in the memo and the
+ * mark of their members. False if not even the first one does. They are nearly all there is in a snapshot. */
 static bool run_pushes(struct wo_pickle *pickle) {
   const char *at = pickle->source->at;
-  if (pickle->source->end - at < OP_BYTES_MAX || pickle->stack.count == pickle->stack.capacity) return false;
-  const char *const end = pickle->source->end - OP_BYTES_MAX;
-  const struct wo_pickle_value *const memo = pickle->memo.items;
-  const size_t memo_count = pickle->memo.count;
-  struct wo_pickle_value *out = pickle->stack.items + pickle->stack.count;
-  const struct wo_pickle_value *const out_end = pickle->stack.items + pickle->stack.capacity;
-  while (at <= end && out < out_end) {
+  const size_t room = pickle->stack.capacity - pickle->stack.count, left = (size_t)(pickle->source->end - at);
+  if (left < OP_BYTES_MAX || room == 0) return false;
+  /* Each takes a byte or more and pushes one value at most, so that one bound holds for both. */
+  const char *const end = at + (room < left - OP_BYTES_MAX + 1 ? room : left - OP_BYTES_MAX + 1);
+  struct wo_pickle_value *const memo = pickle->memo.items, *const stack = pickle->stack.items;
+  size_t *const marks = pickle->marks.items;
+  struct wo_pickle_value *out = stack + pickle->stack.count;
+  size_t memo_count = pickle->memo.count, mark_count = pickle->marks.count;
+  while (at < end) {
     const uint8_t code = (uint8_t)*at, first = (uint8_t)at[1];
-    if (code == OP_LONG_BINGET) {
+    if (code == OP_BINGET) {
+      if (first >= memo_count || wo_value_is_open(memo[first])) break;
+      *out++ = memo[first];
+      at += 2;
+    } else if (code == OP_LONG_BINGET) {
       const size_t slot = (size_t)wo__pickle_little_endian(at + 1, 4);
       if (slot >= memo_count || wo_value_is_open(memo[slot])) break;
       *out++ = memo[slot];
       at += 5;
-    } else if (code == OP_BINGET) {
-      if (first >= memo_count || wo_value_is_open(memo[first])) break;
-      *out++ = memo[first];
-      at += 2;
     } else if (code == OP_LONG1 && first > 0 && first <= 7) {
       *out++ = short_long(at + 2, first);
       at += 2 + first;
     } else if (code == OP_BININT1) {
       *out++ = wo_value_int(first);
       at += 2;
-    } else if (code == OP_BININT2) {
-      *out++ = wo_value_int((int64_t)wo__pickle_little_endian(at + 1, 2));
-      at += 3;
     } else if (code == OP_BININT) {
       *out++ = wo_value_int((int32_t)(uint32_t)wo__pickle_little_endian(at + 1, 4));
       at += 5;
+    } else if (code == OP_BININT2) {
+      *out++ = wo_value_int((int64_t)wo__pickle_little_endian(at + 1, 2));
+      at += 3;
+    } else if (code == OP_MARK && mark_count < pickle->marks.capacity) {
+      marks[mark_count++] = (size_t)(out - stack);
+      at += 1;
+    } else if ((code == OP_EMPTY_DICT || code == OP_EMPTY_LIST) && first == OP_MEMOIZE && memo_count < pickle->memo.capacity) {
+      *out = wo_value(code == OP_EMPTY_DICT ? WO_VALUE_NEW_DICT : WO_VALUE_NEW_LIST, memo_count + 1);
+      memo[memo_count++] = *out++;
+      at += 2;
     } else {
       break;
     }
   }
   const bool has_moved = pickle->source->at != at;
   pickle->source->at = at;
-  pickle->stack.count = (size_t)(out - pickle->stack.items);
+  pickle->stack.count = (size_t)(out - stack);
+  pickle->memo.count = memo_count;
+  pickle->marks.count = mark_count;
   return has_moved;
 }
 

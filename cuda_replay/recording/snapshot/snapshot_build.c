@@ -48,16 +48,20 @@ static enum wo_status open_list(struct wo_snapshot *snapshot, struct wo_pickle_v
   return WO_OK;
 }
 
+/* The fields are not cleared: there are many. */
+static void begin_dict(struct wo_dict_draft *draft, uint32_t next_slot) {
+  draft->mask = draft->list_mask = 0;
+  draft->next_slot = next_slot;
+  draft->is_free = false;
+}
+
 /* Makes a draft of a NEW_DICT. */
 static enum wo_status open_dict(struct wo_snapshot *snapshot, struct wo_pickle_value *dict) {
   const enum wo_status status = RESERVE_DRAFT(snapshot, &snapshot->dicts);
   if (status != WO_OK) return status;
   const uint32_t next_slot = wo_value_index(*dict);
   const struct wo_pickle_value opened = wo_value(WO_VALUE_DICT, snapshot->dicts.count);
-  struct wo_dict_draft *const draft = &snapshot->dicts.items[snapshot->dicts.count++];
-  draft->mask = draft->list_mask = 0; /* the fields are not cleared: there are many */
-  draft->next_slot = next_slot;
-  draft->is_free = false;
+  begin_dict(&snapshot->dicts.items[snapshot->dicts.count++], next_slot);
   wo_pickle_patch_memo(&snapshot->pickle, next_slot, *dict, opened);
   *dict = opened;
   return WO_OK;
@@ -70,12 +74,16 @@ static void close_list(struct wo_snapshot *snapshot, struct wo_pickle_value list
 }
 
 /* Lists that no record took are dropped with their dict. */
-static void close_dict(struct wo_snapshot *snapshot, struct wo_pickle_value dict, struct wo_pickle_value now) {
-  struct wo_dict_draft *const draft = dict_of(snapshot, dict);
+static void end_dict(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, struct wo_pickle_value dict,
+                     struct wo_pickle_value now) {
   for (uint64_t left = draft->list_mask; left != 0; left &= left - 1) {
     close_list(snapshot, draft->fields[__builtin_ctzll(left)], wo_value(WO_VALUE_OPAQUE, 0));
   }
   wo_pickle_patch_memo(&snapshot->pickle, draft->next_slot, dict, now);
+}
+
+static void close_dict(struct wo_snapshot *snapshot, struct wo_pickle_value dict, struct wo_pickle_value now) {
+  end_dict(snapshot, dict_of(snapshot, dict), dict, now);
   free_dict(snapshot, wo_value_index(dict));
 }
 
@@ -139,17 +147,21 @@ struct wo_record_range wo__snapshot_take_list(struct wo_snapshot *snapshot, stru
 
 /* ---- Filling dicts ---- */
 
-/* The values of unknown keys are thrown away. */
-static enum wo_status set_field(struct wo_snapshot *snapshot, struct wo_pickle_value dict, struct wo_pickle_value key,
+/* The field of a key, or WO_KEY_COUNT_ if it has none. */
+static uint32_t field_of(struct wo_pickle_value key) {
+  const bool is_known = wo_value_kind(key) == WO_VALUE_TEXT && wo_value_payload(key) < WO_KEY_COUNT_;
+  return is_known ? wo_value_index(key) : WO_KEY_COUNT_;
+}
+
+/* Sets a field to a container, or one that holds a list. The values of unknown keys are thrown away. */
+static enum wo_status set_field(struct wo_snapshot *snapshot, struct wo_dict_draft *draft, uint32_t field,
                                 struct wo_pickle_value value) {
   const enum wo_status status = wo__snapshot_settle(snapshot, &value);
   if (status != WO_OK) return status;
-  if (wo_value_kind(key) != WO_VALUE_TEXT || wo_value_index(key) >= WO_KEY_COUNT_) {
+  if (field == WO_KEY_COUNT_) {
     drop(snapshot, value);
     return WO_OK;
   }
-  struct wo_dict_draft *const draft = dict_of(snapshot, dict);
-  const uint32_t field = wo_value_index(key);
   const uint64_t bit = UINT64_C(1) << field;
   if ((draft->list_mask & bit) != 0) drop(snapshot, draft->fields[field]);
   draft->fields[field] = value;
@@ -159,26 +171,42 @@ static enum wo_status set_field(struct wo_snapshot *snapshot, struct wo_pickle_v
 }
 
 /* Most fields are numbers and texts, which need no further step. */
+static enum wo_status set_fields(struct wo_snapshot *snapshot, struct wo_dict_draft *draft, const struct wo_pickle_value *pairs,
+                                 size_t pair_count) {
+  enum wo_status status = WO_OK;
+  for (const struct wo_pickle_value *const end = pairs + 2 * pair_count; pairs < end && status == WO_OK; pairs += 2) {
+    const uint32_t field = field_of(pairs[0]);
+    if (field == WO_KEY_COUNT_ || wo_value_is_open(pairs[1]) || (draft->list_mask >> field & 1) != 0) {
+      status = set_field(snapshot, draft, field, pairs[1]);
+    } else {
+      draft->fields[field] = pairs[1];
+      draft->mask |= UINT64_C(1) << field;
+    }
+  }
+  return status;
+}
+
+/* Makes the record of a dict whose pairs all come at once: its draft ends here. */
+static enum wo_status set_whole(struct wo_snapshot *snapshot, struct wo_pickle_value *dict, const struct wo_pickle_value *pairs,
+                                size_t pair_count) {
+  struct wo_dict_draft draft;
+  struct wo_pickle_value now = {0};
+  begin_dict(&draft, wo_value_index(*dict));
+  enum wo_status status = set_fields(snapshot, &draft, pairs, pair_count);
+  if (status == WO_OK) status = wo__snapshot_record(snapshot, &draft, &now);
+  if (status != WO_OK) return status;
+  end_dict(snapshot, &draft, *dict, now);
+  *dict = now;
+  return WO_OK;
+}
+
 static enum wo_status set(void *context, struct wo_pickle_value *dict, const struct wo_pickle_value *pairs, size_t pair_count,
                           bool is_whole) {
   struct wo_snapshot *const snapshot = context;
-  enum wo_status status = wo_value_kind(*dict) == WO_VALUE_NEW_DICT ? open_dict(snapshot, dict) : WO_OK;
-  for (size_t i = 0; i < pair_count && status == WO_OK; i++) {
-    const struct wo_pickle_value key = pairs[2 * i];
-    const struct wo_pickle_value value = pairs[2 * i + 1];
-    if (wo_value_is_open(value) || wo_value_kind(key) != WO_VALUE_TEXT || wo_value_index(key) >= WO_KEY_COUNT_) {
-      status = set_field(snapshot, *dict, key, value);
-      continue;
-    }
-    struct wo_dict_draft *const draft = dict_of(snapshot, *dict);
-    const uint64_t bit = UINT64_C(1) << wo_value_index(key);
-    if ((draft->list_mask & bit) != 0) {
-      status = set_field(snapshot, *dict, key, value);
-      continue;
-    }
-    draft->fields[wo_value_index(key)] = value;
-    draft->mask |= bit;
-  }
+  const bool is_new = wo_value_kind(*dict) == WO_VALUE_NEW_DICT;
+  if (is_new && is_whole) return set_whole(snapshot, dict, pairs, pair_count);
+  enum wo_status status = is_new ? open_dict(snapshot, dict) : WO_OK;
+  if (status == WO_OK) status = set_fields(snapshot, dict_of(snapshot, *dict), pairs, pair_count);
   return status == WO_OK && is_whole ? wo__snapshot_settle(snapshot, dict) : status;
 }
 
@@ -234,7 +262,7 @@ static bool is_record(enum wo_value_kind kind) {
 
 /* Values that are no records have no meaning in a list. */
 static enum wo_status append_one(struct wo_snapshot *snapshot, struct wo_pickle_value *list, struct wo_pickle_value item) {
-  enum wo_status status = wo__snapshot_settle(snapshot, &item);
+  enum wo_status status = wo_value_is_open(item) ? wo__snapshot_settle(snapshot, &item) : WO_OK;
   if (status != WO_OK) return status;
   enum wo_value_kind kind = wo_value_kind(item);
   if (kind == WO_VALUE_FRAME) return append_frames(snapshot, list, &item, 1);
