@@ -45,33 +45,38 @@ static void move_items(struct wo__address_run *run, size_t from, size_t to) {
   memmove(run->values + to, run->values + from, (run->count - from) * sizeof *run->values);
 }
 
-bool wo_address_map_below(const struct wo_address_map *map, uint64_t address, struct wo_address_item *ret_item) {
-  const size_t place = places_below(map, address);
-  if (place == 0) return false;
-  const struct wo__address_run *const run = map->places.items[place - 1].run;
-  const uint32_t at = items_below(run, address);
-  assert(at > 0);
-  *ret_item = item_of(run, at - 1);
+/* ---- Searching ---- */
+
+/* No run is empty, so an address below the first run is the only one with nothing at or below it. */
+struct wo_address_spot wo_address_map_seek(const struct wo_address_map *map, uint64_t address) {
+  const size_t below = places_below(map, address);
+  if (below == 0) return (struct wo_address_spot){0, 0};
+  return (struct wo_address_spot){below - 1, items_below(map->places.items[below - 1].run, address)};
+}
+
+bool wo_address_map_at(const struct wo_address_map *map, struct wo_address_spot spot, struct wo_address_item *ret_item) {
+  if (spot.at == 0) return false;
+  *ret_item = item_of(map->places.items[spot.run].run, spot.at - 1);
   return true;
 }
 
+bool wo_address_map_after(const struct wo_address_map *map, struct wo_address_spot spot, struct wo_address_item *ret_item) {
+  if (map->count == 0) return false;
+  if (spot.at == map->places.items[spot.run].run->count) spot = (struct wo_address_spot){spot.run + 1, 0};
+  if (spot.run == map->places.count) return false;
+  *ret_item = item_of(map->places.items[spot.run].run, spot.at);
+  return true;
+}
+
+bool wo_address_map_below(const struct wo_address_map *map, uint64_t address, struct wo_address_item *ret_item) {
+  return wo_address_map_at(map, wo_address_map_seek(map, address), ret_item);
+}
+
 bool wo_address_map_above(const struct wo_address_map *map, uint64_t address, struct wo_address_item *ret_item) {
-  if (address == 0) {
-    if (map->count == 0) return false;
-    *ret_item = item_of(map->places.items[0].run, 0);
-    return true;
-  }
-  const size_t place = places_below(map, address - 1);
-  if (place > 0) {
-    const struct wo__address_run *const run = map->places.items[place - 1].run;
-    const uint32_t at = items_below(run, address - 1);
-    if (at < run->count) {
-      *ret_item = item_of(run, at);
-      return true;
-    }
-  }
-  if (place == map->places.count) return false;
-  *ret_item = item_of(map->places.items[place].run, 0);
+  const struct wo_address_spot spot = wo_address_map_seek(map, address);
+  struct wo_address_item item;
+  if (!wo_address_map_at(map, spot, &item) || item.address != address) return wo_address_map_after(map, spot, ret_item);
+  *ret_item = item;
   return true;
 }
 
@@ -81,6 +86,8 @@ bool wo_address_map_find(const struct wo_address_map *map, uint64_t address, uin
   if (ret_value) *ret_value = item.value;
   return true;
 }
+
+/* ---- Changing ---- */
 
 /* Makes a run at `place` of the directory. */
 static struct wo__address_run *add_run(struct wo_address_map *map, size_t place) {
@@ -109,49 +116,55 @@ static bool split(struct wo_address_map *map, size_t place) {
   return true;
 }
 
-enum wo_status wo_address_map_put(struct wo_address_map *map, uint64_t address, uint32_t value) {
-  if (map->places.count == 0 && !add_run(map, 0)) return WO_E_NOMEM;
-  size_t place = places_below(map, address);
-  if (place > 0) place--;
-  struct wo__address_run *run = map->places.items[place].run;
-  uint32_t at = run->count > 0 ? items_below(run, address) : 0;
-  if (at > 0 && run->addresses[at - 1] == address) {
-    run->values[at - 1] = value;
-    return WO_OK;
-  }
+enum wo_status wo_address_map_add_at(struct wo_address_map *map, struct wo_address_spot spot, uint64_t address, uint32_t value) {
+  if (map->count == 0 && !add_run(map, 0)) return WO_E_NOMEM;
+  struct wo__address_run *run = map->places.items[spot.run].run;
   if (run->count == RUN_ITEMS) {
-    if (!split(map, place)) return WO_E_NOMEM;
-    if (address > map->places.items[place + 1].first) place++;
-    run = map->places.items[place].run;
-    at = items_below(run, address);
+    if (!split(map, spot.run)) return WO_E_NOMEM;
+    if (spot.at > run->count) spot = (struct wo_address_spot){spot.run + 1, spot.at - run->count};
+    run = map->places.items[spot.run].run;
   }
-  move_items(run, at, at + 1);
-  run->addresses[at] = address;
-  run->values[at] = value;
+  assert(spot.at == 0 || run->addresses[spot.at - 1] < address);
+  assert(spot.at == run->count || run->addresses[spot.at] > address);
+  move_items(run, spot.at, spot.at + 1);
+  run->addresses[spot.at] = address;
+  run->values[spot.at] = value;
   run->count++;
-  map->places.items[place].first = run->addresses[0];
+  map->places.items[spot.run].first = run->addresses[0];
   map->count++;
   return WO_OK;
 }
 
-bool wo_address_map_remove(struct wo_address_map *map, uint64_t address, uint32_t *ret_value) {
-  const size_t above = places_below(map, address);
-  if (above == 0) return false;
-  struct wo__address_place *const place = &map->places.items[above - 1];
+void wo_address_map_remove_at(struct wo_address_map *map, struct wo_address_spot spot) {
+  struct wo__address_place *const place = &map->places.items[spot.run];
   struct wo__address_run *const run = place->run;
-  const uint32_t at = items_below(run, address);
-  if (at == 0 || run->addresses[at - 1] != address) return false;
-  if (ret_value) *ret_value = run->values[at - 1];
-  move_items(run, at, at - 1);
+  assert(spot.at > 0 && spot.at <= run->count);
+  move_items(run, spot.at, spot.at - 1);
   run->count--;
   map->count--;
   if (run->count > 0) {
     place->first = run->addresses[0];
-    return true;
+    return;
   }
   free(run);
-  memmove(place, place + 1, (map->places.count - above) * sizeof *place);
   map->places.count--;
+  memmove(place, place + 1, (map->places.count - spot.run) * sizeof *place);
+}
+
+enum wo_status wo_address_map_put(struct wo_address_map *map, uint64_t address, uint32_t value) {
+  const struct wo_address_spot spot = wo_address_map_seek(map, address);
+  struct wo_address_item item;
+  if (!wo_address_map_at(map, spot, &item) || item.address != address) return wo_address_map_add_at(map, spot, address, value);
+  map->places.items[spot.run].run->values[spot.at - 1] = value;
+  return WO_OK;
+}
+
+bool wo_address_map_remove(struct wo_address_map *map, uint64_t address, uint32_t *ret_value) {
+  const struct wo_address_spot spot = wo_address_map_seek(map, address);
+  struct wo_address_item item;
+  if (!wo_address_map_at(map, spot, &item) || item.address != address) return false;
+  if (ret_value) *ret_value = item.value;
+  wo_address_map_remove_at(map, spot);
   return true;
 }
 

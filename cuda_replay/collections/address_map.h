@@ -44,6 +44,26 @@ bool wo_address_map_above(const struct wo_address_map *map, uint64_t address, st
 /* Removes an address. False when it is not there; *ret_value (NULL allowed) gets its value. */
 bool wo_address_map_remove(struct wo_address_map *map, uint64_t address, uint32_t *ret_value);
 
+/* Where an address is in a map, or would be: for callers that need several answers about it, or change the map there, after one
+ * search. It holds until the map changes. */
+struct wo_address_spot {
+  size_t run;  /* of the directory */
+  uint32_t at; /* items of the run at or below the address */
+};
+
+/* Searches an address. */
+struct wo_address_spot wo_address_map_seek(const struct wo_address_map *map, uint64_t address);
+
+/* The item of the highest address at or below / of the lowest address above that of the spot. False when there is none. */
+bool wo_address_map_at(const struct wo_address_map *map, struct wo_address_spot spot, struct wo_address_item *ret_item);
+bool wo_address_map_after(const struct wo_address_map *map, struct wo_address_spot spot, struct wo_address_item *ret_item);
+
+/* Adds the spot's address, which must not be in the map. WO_E_NOMEM: the map is unchanged. */
+enum wo_status wo_address_map_add_at(struct wo_address_map *map, struct wo_address_spot spot, uint64_t address, uint32_t value);
+
+/* Removes the item at or below the spot's address, which must be there. */
+void wo_address_map_remove_at(struct wo_address_map *map, struct wo_address_spot spot);
+
 /* Releases what the map owns and makes it empty. */
 void wo_address_map_done(struct wo_address_map *map);
 

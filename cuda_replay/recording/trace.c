@@ -120,6 +120,13 @@ const char *wo_trace_lack(const struct wo_recording *recording, const struct wo_
   return has_run ? NULL : "the trace holds no allocation: the ring was too short, or skip_actions left allocations out";
 }
 
+bool wo_trace_has(const struct wo_trace *trace, enum wo_action action) {
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    if (trace->entries.items[i].action == action) return true;
+  }
+  return false;
+}
+
 bool wo_trace_has_completions(const struct wo_trace *trace) {
   size_t requested = 0, pending = 0;
   for (size_t i = 0; i < trace->entries.count; i++) {

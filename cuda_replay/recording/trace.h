@@ -188,6 +188,9 @@ struct wo_trace *wo_recording_trace(struct wo_recording *recording, int device);
 /* Adds an entry. WO_E_NOMEM, WO_E_LIMIT (WO_LIMIT_TRACE_ENTRIES). */
 enum wo_status wo_trace_add(struct wo_trace *trace, struct wo_trace_entry entry);
 
+/* Whether a trace has an entry with that action. */
+bool wo_trace_has(const struct wo_trace *trace, enum wo_action action);
+
 /* Whether the completion of a free is an entry of its own: false only if skip_actions left such entries out. Without any, all
  * frees of the trace must be pending at the end. */
 bool wo_trace_has_completions(const struct wo_trace *trace);

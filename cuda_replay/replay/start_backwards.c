@@ -24,47 +24,55 @@
    : WO_VEC_RESERVE(records, 1, WO_LIMIT_TRACE_ENTRIES) ? (*(ret_slot) = (uint32_t)(records)->count++, true)                     \
                                                         : false)
 
-static enum wo_status add_block(struct wo__backwards *pass, struct wo__backwards_block block) {
+/* Adds a block at its spot in the map, where there is none. */
+static enum wo_status add_block(struct wo__backwards *pass, struct wo_address_spot spot, struct wo__backwards_block block) {
   uint32_t slot = 0;
   if (!TAKE_SLOT(&pass->blocks, &pass->free_blocks, &slot)) return WO_E_NOMEM;
   assert(pass->blocks.items && slot < pass->blocks.count);
   pass->blocks.items[slot] = block;
-  return wo_address_map_put(&pass->block_at, block.address, slot);
+  return wo_address_map_add_at(&pass->block_at, spot, block.address, slot);
 }
 
-/* Removes the record at an address, which must exist. */
-static enum wo_status remove_record(struct wo_address_map *record_at, struct wo__slots *free_slots, uint64_t address) {
-  uint32_t slot = 0;
-  const bool was_there = wo_address_map_remove(record_at, address, &slot);
+/* Removes the record at a spot, which must exist. */
+static enum wo_status remove_record(struct wo_address_map *record_at, struct wo__slots *free_slots, struct wo_address_spot spot) {
+  struct wo_address_item item;
+  const bool was_there = wo_address_map_at(record_at, spot, &item);
   assert(was_there);
   (void)was_there;
+  wo_address_map_remove_at(record_at, spot);
   if (!WO_VEC_RESERVE(free_slots, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
-  free_slots->items[free_slots->count++] = slot;
+  free_slots->items[free_slots->count++] = item.value;
   return WO_OK;
 }
 
-static enum wo_status remove_block(struct wo__backwards *pass, uint64_t address) {
-  return remove_record(&pass->block_at, &pass->free_blocks, address);
+static enum wo_status remove_block(struct wo__backwards *pass, struct wo_address_spot spot) {
+  return remove_record(&pass->block_at, &pass->free_blocks, spot);
 }
 
-static struct wo__backwards_block *find_block(const struct wo__backwards *pass, uint64_t address) {
-  uint32_t slot = 0;
-  return wo_address_map_find(&pass->block_at, address, &slot) ? &pass->blocks.items[slot] : NULL;
+/* The block at an address, with its spot; or NULL. */
+static struct wo__backwards_block *find_block(const struct wo__backwards *pass, uint64_t address,
+                                              struct wo_address_spot *ret_spot) {
+  struct wo_address_item item;
+  *ret_spot = wo_address_map_seek(&pass->block_at, address);
+  if (!wo_address_map_at(&pass->block_at, *ret_spot, &item) || item.address != address) return NULL;
+  return &pass->blocks.items[item.value];
 }
 
 static uint64_t known_bytes(const struct wo__backwards_block *block) {
   return block->block_bytes > 0 ? block->block_bytes : block->requested_bytes;
 }
 
-/* The lowest live block that reaches into [address, address + size), or NULL. */
-static struct wo__backwards_block *block_in(const struct wo__backwards *pass, uint64_t address, uint64_t size_bytes) {
+/* The lowest live block that reaches into [address, address + size), or NULL; *ret_spot is that of the address. */
+static struct wo__backwards_block *block_in(const struct wo__backwards *pass, uint64_t address, uint64_t size_bytes,
+                                            struct wo_address_spot *ret_spot) {
   struct wo_address_item item;
-  if (wo_address_map_below(&pass->block_at, address, &item)) {
+  *ret_spot = wo_address_map_seek(&pass->block_at, address);
+  if (wo_address_map_at(&pass->block_at, *ret_spot, &item)) {
     assert(item.value < pass->blocks.count && pass->blocks.items);
     struct wo__backwards_block *const block = &pass->blocks.items[item.value];
-    if (address - block->address < known_bytes(block)) return block;
+    if (address - block->address < known_bytes(block) || address == block->address) return block;
   }
-  if (!wo_address_map_above(&pass->block_at, address, &item) || item.address - address >= size_bytes) return NULL;
+  if (!wo_address_map_after(&pass->block_at, *ret_spot, &item) || item.address - address >= size_bytes) return NULL;
   return &pass->blocks.items[item.value];
 }
 
@@ -77,7 +85,7 @@ static enum wo_status add_segment(struct wo__backwards *pass, struct wo__backwar
 }
 
 static enum wo_status remove_segment(struct wo__backwards *pass, uint64_t address) {
-  return remove_record(&pass->segment_at, &pass->free_segments, address);
+  return remove_record(&pass->segment_at, &pass->free_segments, wo_address_map_seek(&pass->segment_at, address));
 }
 
 /* The segment that holds all of [address, address + size), or NULL. */
@@ -154,10 +162,11 @@ static struct wo_stranger unknown_block(const struct wo__backwards *pass, const 
   return (struct wo_stranger){.entry = alloc, .is_pending = block->is_pending};
 }
 
-/* Clears the entry's memory of live blocks: puts aside those that only the snapshot knows; others contradict. */
-static enum wo_status clear(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
-  struct wo__backwards_block *block = block_in(pass, entry->address, entry->size_bytes);
-  for (; block; block = block_in(pass, entry->address, entry->size_bytes)) {
+/* Clears the entry's memory of live blocks: puts aside those that only the snapshot knows; others contradict. *ret_spot is where
+ * a block at the entry's address belongs. */
+static enum wo_status clear(struct wo__backwards *pass, const struct wo_trace_entry *entry, struct wo_address_spot *ret_spot) {
+  struct wo__backwards_block *block = block_in(pass, entry->address, entry->size_bytes, ret_spot);
+  for (; block; block = block_in(pass, entry->address, entry->size_bytes, ret_spot)) {
     const uint64_t found = block->address;
     if (block->entry != NO_ENTRY) {
       return CONTRADICTION(pass, pass->index,
@@ -166,7 +175,7 @@ static enum wo_status clear(struct wo__backwards *pass, const struct wo_trace_en
                            pass->index, wo_action_name(entry->action), entry->address, found, block->entry);
     }
     const struct wo_stranger stranger = unknown_block(pass, block);
-    enum wo_status status = remove_block(pass, found);
+    enum wo_status status = remove_block(pass, wo_address_map_seek(&pass->block_at, found));
     if (status == WO_OK) status = add_stranger(pass, stranger);
     if (status != WO_OK) return status;
   }
@@ -195,7 +204,8 @@ static enum wo_status expect_segment(struct wo__backwards *pass, const struct wo
 static enum wo_status undo_alloc(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
   enum wo_status status = expect_segment(pass, entry);
   if (status != WO_OK) return status;
-  const struct wo__backwards_block *const block = find_block(pass, entry->address);
+  struct wo_address_spot spot;
+  const struct wo__backwards_block *const block = find_block(pass, entry->address, &spot);
   const bool is_same = block && (block->requested_bytes == entry->size_bytes || block->requested_bytes == 0);
   if (is_same && block->is_pending && block->entry != NO_ENTRY && pass->has_requested) {
     return CONTRADICTION(pass, block->entry,
@@ -203,25 +213,27 @@ static enum wo_status undo_alloc(struct wo__backwards *pass, const struct wo_tra
                          ", and no entry between them requests it",
                          block->entry, pass->index, entry->address);
   }
-  if (is_same) return remove_block(pass, entry->address);
+  if (is_same) return remove_block(pass, spot);
   if (block && block->entry != NO_ENTRY) {
     return CONTRADICTION(pass, pass->index,
                          "entry %zu allocates %" PRIu64 " bytes at 0x%" PRIx64 ", but entry %u frees %" PRIu64 " bytes there",
                          pass->index, entry->size_bytes, entry->address, block->entry, block->requested_bytes);
   }
-  status = clear(pass, entry);
+  status = clear(pass, entry, &spot);
   return status == WO_OK ? expect_untouched(pass, entry, "allocates") : status;
 }
 
 /* The block exists before its free. */
 static enum wo_status add_freed(struct wo__backwards *pass, const struct wo_trace_entry *entry, bool is_pending) {
+  struct wo_address_spot spot;
   enum wo_status status = expect_segment(pass, entry);
-  if (status == WO_OK) status = clear(pass, entry);
+  if (status == WO_OK) status = clear(pass, entry, &spot);
   if (status != WO_OK) return status;
-  return add_block(pass, (struct wo__backwards_block){.address = entry->address,
-                                                      .requested_bytes = entry->size_bytes,
-                                                      .entry = (uint32_t)pass->index,
-                                                      .is_pending = is_pending});
+  return add_block(pass, spot,
+                   (struct wo__backwards_block){.address = entry->address,
+                                                .requested_bytes = entry->size_bytes,
+                                                .entry = (uint32_t)pass->index,
+                                                .is_pending = is_pending});
 }
 
 static enum wo_status undo_completed(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
@@ -230,7 +242,8 @@ static enum wo_status undo_completed(struct wo__backwards *pass, const struct wo
 
 static enum wo_status undo_requested(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
   if (!pass->has_completed) return add_freed(pass, entry, false);
-  struct wo__backwards_block *const block = find_block(pass, entry->address);
+  struct wo_address_spot spot;
+  struct wo__backwards_block *const block = find_block(pass, entry->address, &spot);
   const bool is_same = block && (block->requested_bytes == entry->size_bytes || block->requested_bytes == 0);
   if (is_same && block->is_pending) {
     block->is_pending = false;
@@ -242,7 +255,7 @@ static enum wo_status undo_requested(struct wo__backwards *pass, const struct wo
                          " bytes there without an allocation between them",
                          pass->index, entry->size_bytes, entry->address, block->entry, block->requested_bytes);
   }
-  enum wo_status status = clear(pass, entry);
+  enum wo_status status = clear(pass, entry, &spot);
   if (status == WO_OK) status = expect_untouched(pass, entry, "frees");
   return status == WO_OK ? add_freed(pass, entry, false) : status;
 }
@@ -255,7 +268,8 @@ static enum wo_status undo_segment_alloc(struct wo__backwards *pass, const struc
                          " that is not there later: its segment_free is missing, or a size was changed",
                          pass->index, entry->size_bytes, entry->address);
   }
-  const enum wo_status status = clear(pass, entry);
+  struct wo_address_spot spot;
+  const enum wo_status status = clear(pass, entry, &spot);
   return status == WO_OK ? remove_segment(pass, entry->address) : status;
 }
 
@@ -287,7 +301,8 @@ static enum wo_status undo_map(struct wo__backwards *pass, const struct wo_trace
                          " that are not mapped later: a segment_unmap is missing, or a size was changed",
                          pass->index, entry->size_bytes, entry->address);
   }
-  enum wo_status status = clear(pass, entry);
+  struct wo_address_spot spot;
+  enum wo_status status = clear(pass, entry, &spot);
   if (status != WO_OK) return status;
   const struct wo__backwards_segment run = *found;
   struct wo__backwards_segment left = run, right = run;
@@ -374,20 +389,14 @@ static enum wo_status load_segment(struct wo__backwards *pass, const struct wo_t
   for (uint32_t i = 0; i < segment->block_count && status == WO_OK; i++) {
     const struct wo_trace_block *const block = &pass->trace->blocks.items[segment->first_block + i];
     if (block->state == WO_BLOCK_FREE) continue;
-    status = add_block(pass, (struct wo__backwards_block){.address = block->address,
-                                                          .requested_bytes = block->requested_bytes,
-                                                          .block_bytes = block->size_bytes,
-                                                          .entry = NO_ENTRY,
-                                                          .is_pending = block->state == WO_BLOCK_PENDING});
+    status = add_block(pass, wo_address_map_seek(&pass->block_at, block->address),
+                       (struct wo__backwards_block){.address = block->address,
+                                                    .requested_bytes = block->requested_bytes,
+                                                    .block_bytes = block->size_bytes,
+                                                    .entry = NO_ENTRY,
+                                                    .is_pending = block->state == WO_BLOCK_PENDING});
   }
   return status;
-}
-
-static bool has_action(const struct wo_trace *trace, enum wo_action action) {
-  for (size_t i = 0; i < trace->entries.count; i++) {
-    if (trace->entries.items[i].action == action) return true;
-  }
-  return false;
 }
 
 enum wo_status wo__backwards_run(struct wo__backwards *pass, const struct wo_recording *recording, const struct wo_trace *trace,
@@ -395,7 +404,7 @@ enum wo_status wo__backwards_run(struct wo__backwards *pass, const struct wo_rec
   *pass = (struct wo__backwards){.recording = recording,
                                  .trace = trace,
                                  .err = err,
-                                 .has_requested = has_action(trace, WO_ACTION_FREE_REQUESTED),
+                                 .has_requested = wo_trace_has(trace, WO_ACTION_FREE_REQUESTED),
                                  .has_completed = wo_trace_has_completions(trace)};
   enum wo_status status = WO_OK;
   for (size_t i = 0; i < trace->segments.count && status == WO_OK; i++) status = load_segment(pass, &trace->segments.items[i]);
