@@ -422,7 +422,7 @@ static void look_for_completions(struct wo__maker *maker) {
 
 /* Pools that the readings found, numbered after those of the recording. */
 static enum wo_status find_pools(struct wo__maker *maker) {
-  enum wo_status status = wo__private_pools_find(&maker->pools, maker->trace);
+  enum wo_status status = wo__private_pools_find(&maker->pools, maker->recording, maker->trace);
   for (size_t i = 0; maker->readings && i < maker->readings->hidden.count && status == WO_OK; i++) {
     const struct wo__hidden hidden = maker->readings->hidden.items[i];
     const uint32_t pool = hidden.is_named ? hidden.number : (uint32_t)maker->recording->pools.count + hidden.number;

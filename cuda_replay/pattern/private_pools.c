@@ -32,9 +32,10 @@ static void date_segment(struct wo__private_pools *pools, const struct wo_trace_
   if (has_begun) at->since = index;
 }
 
-enum wo_status wo__private_pools_find(struct wo__private_pools *pools, const struct wo_trace *trace) {
+enum wo_status wo__private_pools_find(struct wo__private_pools *pools, const struct wo_recording *recording,
+                                      const struct wo_trace *trace) {
   *pools = (struct wo__private_pools){0};
-  if (names_pools(trace)) return WO_OK;
+  if (recording->pools.count <= 1 || names_pools(trace)) return WO_OK;
   for (size_t i = 0; i < trace->segments.count; i++) {
     const struct wo_trace_segment *const segment = &trace->segments.items[i];
     if (segment->pool == WO_POOL_DEFAULT) continue;

@@ -38,7 +38,8 @@ struct wo__private_pools {
 };
 
 /* Finds the private segments of a trace. WO_E_NOMEM. Released with wo__private_pools_done in either case. */
-enum wo_status wo__private_pools_find(struct wo__private_pools *pools, const struct wo_trace *trace);
+enum wo_status wo__private_pools_find(struct wo__private_pools *pools, const struct wo_recording *recording,
+                                      const struct wo_trace *trace);
 
 /* A capture begins / ends. WO_E_NOMEM. */
 enum wo_status wo__private_pools_begin(struct wo__private_pools *pools, uint32_t pool, uint32_t stream);

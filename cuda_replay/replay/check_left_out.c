@@ -34,13 +34,6 @@ static enum wo_status add_missing(struct wo_trace *trace, const struct wo_strang
   return status == WO_OK && stranger->is_pending ? add(trace, stranger->entry, WO_ACTION_FREE_REQUESTED) : status;
 }
 
-static bool has_action(const struct wo_trace *trace, enum wo_action action) {
-  for (size_t i = 0; i < trace->entries.count; i++) {
-    if (trace->entries.items[i].action == action) return true;
-  }
-  return false;
-}
-
 /* The stranger after `last` (NULL: the first one): of those that are gone, or of the new ones, by falling or rising address. */
 static const struct wo_stranger *next_missing(const struct wo_strangers *strangers, bool is_gone, bool is_falling,
                                               const struct wo_stranger *last) {
@@ -58,7 +51,7 @@ static const struct wo_stranger *next_missing(const struct wo_strangers *strange
 enum wo_status wo__check_complete(const struct wo_trace *trace, const struct wo_strangers *strangers, unsigned order,
                                   struct wo_trace *ret_trace) {
   assert(order < WO__CHECK_ORDERS);
-  const bool has_requested = has_action(trace, WO_ACTION_FREE_REQUESTED), has_completed = wo_trace_has_completions(trace);
+  const bool has_requested = wo_trace_has(trace, WO_ACTION_FREE_REQUESTED), has_completed = wo_trace_has_completions(trace);
   *ret_trace = *trace;
   ret_trace->entries.items = NULL;
   ret_trace->entries.count = ret_trace->entries.capacity = 0;
@@ -101,9 +94,12 @@ static enum wo_status count_idle(struct wo__checker *checker) {
   const struct wo_trace *const trace = checker->trace;
   bool *const is_touched = calloc(trace->segments.count + 1, sizeof *is_touched);
   if (!is_touched) return WO_E_NOMEM;
-  for (size_t i = 0; i < trace->entries.count; i++) {
+  size_t idle = trace->segments.count;
+  for (size_t i = 0; i < trace->entries.count && idle > 0; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
-    if (wo_entry_is(entry, WO_TRAIT_RANGE)) is_touched[segment_of(trace, entry->address)] = true;
+    const size_t segment = wo_entry_is(entry, WO_TRAIT_RANGE) ? segment_of(trace, entry->address) : trace->segments.count;
+    idle -= segment < trace->segments.count && !is_touched[segment];
+    is_touched[segment] = true;
   }
   for (size_t i = 0; i < trace->segments.count; i++) {
     const struct wo_trace_segment *const segment = &trace->segments.items[i];

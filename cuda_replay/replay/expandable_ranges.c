@@ -177,10 +177,20 @@ static enum wo_status least_mapped(const struct wo_recording *recording, const s
 
 /* ---- The card ---- */
 
+bool wo__start_has_ranges(const struct wo_start *start) {
+  for (size_t i = 0; i < start->segments.count; i++) {
+    if (start->segments.items[i].is_expandable) return true;
+  }
+  return false;
+}
+
 enum wo_status wo__card_bytes(const struct wo_recording *recording, const struct wo_trace *trace, const struct wo_start *start,
                               uint64_t *ret_bytes) {
   *ret_bytes = recording->capacity_bytes;
   if (recording->capacity_bytes > 0) return WO_OK;
+  *ret_bytes = CARD_MAX_BYTES;
+  const bool has_ranges = (start && wo__start_has_ranges(start)) || wo_trace_has(trace, WO_ACTION_SEGMENT_MAP);
+  if (!has_ranges) return WO_OK;
   struct places places = {0};
   enum wo_status status = start ? collect_segments(start, &places) : WO_OK;
   if (status == WO_OK) status = collect_entries(recording, trace, &places);

@@ -2,6 +2,7 @@
 #ifndef WO_EXPANDABLE_RANGES_INTERNAL_H
 #define WO_EXPANDABLE_RANGES_INTERNAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cuda_replay/replay/start.h"
@@ -11,6 +12,9 @@
 static inline bool wo__is_small_map(const struct wo_trace_entry *entry) {
   return entry->size_bytes == (uint64_t)2 * 1024 * 1024;
 }
+
+/* Whether the start has a mapped run. */
+bool wo__start_has_ranges(const struct wo_start *start);
 
 /* The memory of the card: as the recording states it, else the largest size for which no range of torch's size (the card and an
  * eighth) reaches into the next thing in the recording, at most 256 GiB. It only decides the length of ranges. `start`: the

@@ -331,6 +331,7 @@ static void walk_ranges(const struct ranges *ranges, const struct wo_trace *trac
 
 static enum wo_status settle_ranges(struct wo_start *start, const struct wo_recording *recording, const struct wo_trace *trace,
                                     const struct wo_alloc_settings *settings) {
+  if (!wo__start_has_ranges(start)) return WO_OK;
   const size_t count = start->segments.count + 1;
   struct ranges ranges = {.start = start, .recording = recording, .settings = settings};
   enum wo_status status = wo__card_bytes(recording, trace, start, &ranges.card_bytes);
