@@ -39,9 +39,10 @@ extern const struct wo__setting_row wo__setting_rows[WO__SETTING_ROWS];
 
 /* One line, as it is read: numbers, flags and places of texts by key. */
 struct wo__line {
-  uint64_t seen;                     /* a bit for each key that is there */
-  uint64_t numbers[WO__LINE_COUNT_]; /* of texts: where they begin in `text` */
-  size_t lengths[WO__LINE_COUNT_];   /* of texts and lists */
+  uint64_t seen;                      /* a bit for each key that is there */
+  uint64_t numbers[WO__LINE_COUNT_];  /* of texts: where they begin in `text` */
+  size_t lengths[WO__LINE_COUNT_];    /* of texts and lists */
+  uint8_t after[WO__LINE_COUNT_ + 1]; /* the key that came after each one last; at the end: the first key of a line */
   WO_VEC(char) text;
 };
 

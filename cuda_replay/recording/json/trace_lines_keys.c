@@ -49,12 +49,18 @@ enum wo_status wo__line_no_memory(struct wo__line_reader *reader) {
   return WO__LINE_FAIL(reader, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
 }
 
-/* The key of that name; actions come first on most lines. */
-static int find_key(const struct wo__line *line, struct wo_view name) {
+static bool is_key(int key, struct wo_view name) {
+  return keys[key].len == name.len && memcmp(keys[key].name, name.ptr, name.len) == 0;
+}
+
+/* The key of that name. Most lines have the keys of another one in its order: the key that came after `last` then is tried first.
+ * Actions come first on most others. */
+static int find_key(const struct wo__line *line, int last, struct wo_view name) {
   const int start = line->seen == 0 ? (int)WO__LINE_ACTION : 0;
+  if (is_key(line->after[last], name)) return line->after[last];
   for (int i = start; i < start + (int)WO__LINE_COUNT_; i++) {
     const int key = i < (int)WO__LINE_COUNT_ ? i : i - (int)WO__LINE_COUNT_;
-    if (keys[key].len == name.len && memcmp(keys[key].name, name.ptr, name.len) == 0) return key;
+    if (is_key(key, name)) return key;
   }
   return -1;
 }
@@ -199,17 +205,19 @@ enum wo_status wo__line_read_object(struct wo__line_reader *reader, bool *ret_is
   line->seen = 0;
   line->text.count = 0;
   reader->has_settings_object = false;
-  for (;;) {
+  for (int last = WO__LINE_COUNT_;;) {
     struct wo_json_token token;
     enum wo_status status = wo_json_stream_next(&reader->json, &token, reader->err);
     *ret_is_whole = token.kind == WO_JSON_OBJECT_END;
     if (status != WO_OK || token.kind != WO_JSON_KEY) return status;
-    const int key = find_key(line, token.text);
+    const int key = find_key(line, last, token.text);
     if (key < 0) {
       status = pass_unknown(reader, token.text);
       if (status != WO_OK) return status;
       continue;
     }
+    line->after[last] = (uint8_t)key;
+    last = key;
     if (wo__line_has(line, key)) return WO__LINE_FAIL(reader, WO_E_SYNTAX, "has the key \"%s\" twice", keys[key].name);
     if (keys[key].type <= SIZE && wo_json_stream_take_u64(&reader->json, &line->numbers[key])) {
       line->lengths[key] = 0;
