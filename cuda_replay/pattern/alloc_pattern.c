@@ -408,16 +408,23 @@ static enum wo_status make_entries(struct wo__maker *maker) {
 
 /* ---- Whole ---- */
 
-/* Checks whether there are completions, and whether some come later than their requests. */
-static void look_for_completions(struct wo__maker *maker) {
+/* Checks whether there are completions, and whether some come later than their requests. Makes room for the requests of all other
+ * allocations and frees. */
+static enum wo_status look_for_completions(struct wo__maker *maker) {
   const struct wo_trace *const trace = maker->trace;
+  size_t allocs = 0, frees = 0;
   maker->has_completed = wo_trace_has_completions(trace);
   for (size_t i = 0; i < trace->entries.count; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    allocs += entry->action == WO_ACTION_ALLOC;
+    frees += entry->action == WO_ACTION_FREE_REQUESTED;
     if (entry->action != WO_ACTION_FREE_COMPLETED) continue;
     const bool is_near = i > 0 && entry[-1].action == WO_ACTION_FREE_REQUESTED && entry[-1].address == entry->address;
     if (!is_near && i > 0) maker->has_deferred = true;
   }
+  const bool has_room = WO_VEC_RESERVE(&maker->pattern->requests, allocs + frees, WO__REQUESTS_MAX) &&
+                        WO_VEC_RESERVE(&maker->pattern->instances, allocs, WO__REQUESTS_MAX);
+  return has_room ? WO_OK : WO_E_NOMEM;
 }
 
 /* Pools that the readings found, numbered after those of the recording. */
@@ -441,8 +448,8 @@ enum wo_status wo__alloc_pattern_read(const struct wo_recording *recording, cons
                             .err = err,
                             .readings = readings,
                             .release = wo__release_cause_begin(recording, trace)};
-  look_for_completions(&maker);
-  enum wo_status status = find_pools(&maker);
+  enum wo_status status = look_for_completions(&maker);
+  if (status == WO_OK) status = find_pools(&maker);
   if (status == WO_OK) status = make_entries(&maker);
   if (status == WO_OK) status = wo__make_untouched(&maker);
   if (status == WO_OK) status = wo__put_in_order(&maker);
