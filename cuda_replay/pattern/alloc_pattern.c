@@ -155,7 +155,7 @@ static enum wo_status hold(struct wo__maker *maker, uint32_t instance, size_t in
 static enum wo_status on_free_completed(struct wo__maker *maker, size_t index) {
   const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
   uint32_t instance = 0;
-  if (index > 0 && entry[-1].action == WO_ACTION_FREE_REQUESTED && entry[-1].address == entry->address) return WO_OK;
+  if (wo_trace_completes_at_once(maker->trace, index)) return WO_OK;
   struct wo_instance *const freed = wo__instance_at(maker, entry->address, &instance);
   enum wo_status status = freed ? WO_OK : add_early(maker, index, true, &instance);
   if (status == WO_OK) status = wo_address_table_put(&maker->live, entry->address, WO__GONE);
@@ -419,8 +419,7 @@ static enum wo_status look_for_completions(struct wo__maker *maker) {
     allocs += entry->action == WO_ACTION_ALLOC;
     frees += entry->action == WO_ACTION_FREE_REQUESTED;
     if (entry->action != WO_ACTION_FREE_COMPLETED) continue;
-    const bool is_near = i > 0 && entry[-1].action == WO_ACTION_FREE_REQUESTED && entry[-1].address == entry->address;
-    if (!is_near && i > 0) maker->has_deferred = true;
+    if (i > 0 && !wo_trace_completes_at_once(trace, i)) maker->has_deferred = true;
   }
   const bool has_room = WO_VEC_RESERVE(&maker->pattern->requests, allocs + frees, WO__REQUESTS_MAX) &&
                         WO_VEC_RESERVE(&maker->pattern->instances, allocs, WO__REQUESTS_MAX);

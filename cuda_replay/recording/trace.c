@@ -120,6 +120,12 @@ const char *wo_trace_lack(const struct wo_recording *recording, const struct wo_
   return has_run ? NULL : "the trace holds no allocation: the ring was too short, or skip_actions left allocations out";
 }
 
+bool wo_trace_completes_at_once(const struct wo_trace *trace, size_t index) {
+  const struct wo_trace_entry *const entry = &trace->entries.items[index];
+  return index > 0 && entry->action == WO_ACTION_FREE_COMPLETED && entry[-1].action == WO_ACTION_FREE_REQUESTED &&
+         entry[-1].address == entry->address;
+}
+
 bool wo_trace_has(const struct wo_trace *trace, enum wo_action action) {
   for (size_t i = 0; i < trace->entries.count; i++) {
     if (trace->entries.items[i].action == action) return true;

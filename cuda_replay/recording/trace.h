@@ -188,6 +188,9 @@ struct wo_trace *wo_recording_trace(struct wo_recording *recording, int device);
 /* Adds an entry. WO_E_NOMEM, WO_E_LIMIT (WO_LIMIT_TRACE_ENTRIES). */
 enum wo_status wo_trace_add(struct wo_trace *trace, struct wo_trace_entry entry);
 
+/* Whether an entry completes the free that the entry before it requested. */
+bool wo_trace_completes_at_once(const struct wo_trace *trace, size_t index);
+
 /* Whether a trace has an entry with that action. */
 bool wo_trace_has(const struct wo_trace *trace, enum wo_action action);
 

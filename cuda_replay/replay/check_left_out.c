@@ -97,6 +97,7 @@ static enum wo_status count_idle(struct wo__checker *checker) {
   size_t idle = trace->segments.count;
   for (size_t i = 0; i < trace->entries.count && idle > 0; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (wo_trace_completes_at_once(trace, i)) continue; /* its request names the same */
     const size_t segment = wo_entry_is(entry, WO_TRAIT_RANGE) ? segment_of(trace, entry->address) : trace->segments.count;
     idle -= segment < trace->segments.count && !is_touched[segment];
     is_touched[segment] = true;

@@ -30,23 +30,34 @@ static enum wo_status add_block(struct wo__backwards *pass, struct wo_address_sp
   if (!TAKE_SLOT(&pass->blocks, &pass->free_blocks, &slot)) return WO_E_NOMEM;
   assert(pass->blocks.items && slot < pass->blocks.count);
   pass->blocks.items[slot] = block;
+  pass->last_block = slot;
   return wo_address_map_add_at(&pass->block_at, spot, block.address, slot);
 }
 
-/* Removes the record at a spot, which must exist. */
-static enum wo_status remove_record(struct wo_address_map *record_at, struct wo__slots *free_slots, struct wo_address_spot spot) {
+/* Removes the record at a spot, which must exist; *ret_slot is its slot. */
+static enum wo_status remove_record(struct wo_address_map *record_at, struct wo__slots *free_slots, struct wo_address_spot spot,
+                                    uint32_t *ret_slot) {
   struct wo_address_item item;
   const bool was_there = wo_address_map_at(record_at, spot, &item);
   assert(was_there);
   (void)was_there;
   wo_address_map_remove_at(record_at, spot);
   if (!WO_VEC_RESERVE(free_slots, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
-  free_slots->items[free_slots->count++] = item.value;
+  free_slots->items[free_slots->count++] = *ret_slot = item.value;
   return WO_OK;
 }
 
 static enum wo_status remove_block(struct wo__backwards *pass, struct wo_address_spot spot) {
-  return remove_record(&pass->block_at, &pass->free_blocks, spot);
+  uint32_t slot = 0;
+  const enum wo_status status = remove_record(&pass->block_at, &pass->free_blocks, spot, &slot);
+  if (status == WO_OK) pass->blocks.items[slot].address = 0; /* no block is there (undo_entry) */
+  return status;
+}
+
+/* The block that was added last, if it is the one at an address; or NULL. A completion comes right after its request. */
+static struct wo__backwards_block *last_block(const struct wo__backwards *pass, uint64_t address) {
+  const bool is_it = pass->last_block < pass->blocks.count && pass->blocks.items[pass->last_block].address == address;
+  return is_it ? &pass->blocks.items[pass->last_block] : NULL;
 }
 
 /* The block at an address, with its spot; or NULL. */
@@ -85,7 +96,8 @@ static enum wo_status add_segment(struct wo__backwards *pass, struct wo__backwar
 }
 
 static enum wo_status remove_segment(struct wo__backwards *pass, uint64_t address) {
-  return remove_record(&pass->segment_at, &pass->free_segments, wo_address_map_seek(&pass->segment_at, address));
+  uint32_t slot = 0;
+  return remove_record(&pass->segment_at, &pass->free_segments, wo_address_map_seek(&pass->segment_at, address), &slot);
 }
 
 /* The segment that holds all of [address, address + size), or NULL. */
@@ -243,7 +255,8 @@ static enum wo_status undo_completed(struct wo__backwards *pass, const struct wo
 static enum wo_status undo_requested(struct wo__backwards *pass, const struct wo_trace_entry *entry) {
   if (!pass->has_completed) return add_freed(pass, entry, false);
   struct wo_address_spot spot;
-  struct wo__backwards_block *const block = find_block(pass, entry->address, &spot);
+  struct wo__backwards_block *block = last_block(pass, entry->address);
+  if (!block) block = find_block(pass, entry->address, &spot);
   const bool is_same = block && (block->requested_bytes == entry->size_bytes || block->requested_bytes == 0);
   if (is_same && block->is_pending) {
     block->is_pending = false;

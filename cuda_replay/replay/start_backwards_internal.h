@@ -49,6 +49,7 @@ struct wo__backwards {
   WO_VEC(struct wo__backwards_block) blocks;
   WO_VEC(struct wo__backwards_segment) segments;
   struct wo__slots free_blocks, free_segments;
+  uint32_t last_block;              /* slot of the block that was added last */
   struct wo_address_map block_at;   /* address -> blocks */
   struct wo_address_map segment_at; /* address -> segments */
   struct wo_strangers strangers;
