@@ -41,6 +41,30 @@ static void search(const struct wo_address_map *map, size_t place) {
   if (below > 0) assert_true(item.address == address_of(below - 1) && item.value == values[below - 1]);
   assert_int_equal(wo_address_map_above(map, address_of(place), &item), above < PLACES);
   if (above < PLACES) assert_true(item.address == address_of(above) && item.value == values[above]);
+  if (values[place] != NONE) above++;
+  while (above < PLACES && values[above] == NONE) above++;
+  const struct wo_address_spot spot = wo_address_map_seek(map, address_of(place));
+  assert_int_equal(wo_address_map_at(map, spot, &item), below > 0);
+  if (below > 0) assert_true(item.address == address_of(below - 1) && item.value == values[below - 1]);
+  assert_int_equal(wo_address_map_after(map, spot, &item), above < PLACES);
+  if (above < PLACES) assert_true(item.address == address_of(above) && item.value == values[above]);
+}
+
+/* Adds or removes an address, which must not / must be there: at its spot, or by name. */
+static void change(struct wo_address_map *map, size_t place, uint32_t value, bool is_at_spot) {
+  const struct wo_address_spot spot = wo_address_map_seek(map, address_of(place));
+  uint32_t removed = 0;
+  if (value != NONE) {
+    assert_int_equal(is_at_spot ? wo_address_map_add_at(map, spot, address_of(place), value)
+                                : wo_address_map_put(map, address_of(place), value),
+                     WO_OK);
+  } else if (is_at_spot) {
+    wo_address_map_remove_at(map, spot);
+  } else {
+    assert_true(wo_address_map_remove(map, address_of(place), &removed));
+    assert_int_equal(removed, values[place]);
+  }
+  values[place] = value;
 }
 
 /* The map fills, shrinks and fills again, so that runs split and vanish. */
@@ -50,17 +74,15 @@ static void map_agrees_with_an_array(void **state) {
   size_t count = 0;
   for (uint32_t i = 1; i < ROUNDS; i++) {
     const size_t place = next_random() % PLACES;
-    const bool adds = next_random() % 100 < (i / 5000 % 2 == 0 ? 90 : 10);
-    if (adds) {
+    const bool adds = next_random() % 100 < (i / 5000 % 2 == 0 ? 90 : 10), is_there = values[place] != NONE;
+    if (adds != is_there) {
+      change(&map, place, adds ? i : NONE, next_random() % 2 == 0);
+      count = adds ? count + 1 : count - 1;
+    } else if (adds) {
       assert_int_equal(wo_address_map_put(&map, address_of(place), i), WO_OK);
-      count += values[place] == NONE;
       values[place] = i;
     } else {
-      uint32_t value = 0;
-      assert_int_equal(wo_address_map_remove(&map, address_of(place), &value), values[place] != NONE);
-      if (values[place] != NONE) assert_int_equal(value, values[place]);
-      count -= values[place] != NONE;
-      values[place] = NONE;
+      assert_false(wo_address_map_remove(&map, address_of(place), NULL));
     }
     assert_int_equal(map.count, count);
     search(&map, next_random() % PLACES);

@@ -136,6 +136,13 @@ static const struct {
      "{\"free_completed\":10,\"id\":7}\n"},
     {H "{\"alloc\":512,\"addr\":4096,\"stack\":null,\"time_us\":null}\n{\"free\":4096}",
      "{\"alloc\":512,\"addr\":4096}\n{\"free_requested\":512,\"addr\":4096}\n{\"free_completed\":512,\"addr\":4096}\n"},
+    {H "{\"alloc\":1,\"id\":7}\n{\"device\":1}\n{\"alloc\":2,\"id\":7}\n{\"free\":7}\n{\"device\":0}\n{\"free\":7}\n",
+     "{\"alloc\":1,\"id\":7}\n{\"free_requested\":1,\"id\":7}\n{\"free_completed\":1,\"id\":7}\n"
+     "{\"device\":1}\n{\"alloc\":2,\"id\":7}\n{\"free_requested\":2,\"id\":7}\n{\"free_completed\":2,\"id\":7}\n"},
+    {H
+     "{\"alloc\":5,\"id\":7}\n{\"id\":8,\"alloc\":5}\n{\"stream\":5,\"alloc\":6,\"id\":9}\n{\"alloc\":7,\"stream\":5,\"id\":1}\n",
+     "{\"alloc\":5,\"id\":7}\n{\"alloc\":5,\"id\":8}\n{\"alloc\":6,\"id\":9,\"stream\":5}\n{\"alloc\":7,\"id\":1,\"stream\":5}"
+     "\n"},
     {H "{\"memory_fraction\":0.8}\n{\"memory_fraction\":1}\n{\"memory_fraction\":0.12345678}\n",
      "{\"memory_fraction\":0.800000}\n{\"memory_fraction\":1.000000}\n{\"memory_fraction\":0.123456}\n"},
     {H "{\"new_key\":[{\"a\":1}],\"alloc\":5,\"other\":null,\"addr\":1}\n", "{\"alloc\":5,\"addr\":1}\n"},
