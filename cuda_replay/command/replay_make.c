@@ -160,6 +160,7 @@ static enum wo_status prepare(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   enum wo_status status =
       wo_start_rebuild(maker->recording, maker->trace, &maker->recording->settings, &report->start, maker->err);
+  report->is_start_checked = status == WO_OK && maker->args->change.set_count == 0;
   if (status == WO_OK) status = wo_alloc_pattern_make(maker->recording, maker->trace, &report->recorded_pattern, maker->err);
   if (status != WO_OK) return refuse(maker, status);
   report->start_from = report->start.segments.count > 0 ? WO_START_REBUILT : WO_START_EMPTY;

@@ -71,7 +71,8 @@ static struct wo_replay_options options_of(const struct wo_replay_report *report
 
 enum wo_status wo_replay_recorded_check(struct wo_replay_report *report, struct wo_err *err) {
   const struct wo_replay_check_options options = {.settings = &report->recorded_settings,
-                                                  .torch = report->is_torch_assumed ? 0 : report->torch};
+                                                  .torch = report->is_torch_assumed ? 0 : report->torch,
+                                                  .start = report->is_start_checked ? &report->start : NULL};
   if (report->recording->fidelity != WO_TRACE_EXACT) return WO_OK;
   if (!report->has_check) {
     const enum wo_status status = wo_replay_check_run(report->recording, report->trace, &options, &report->check, err);

@@ -51,6 +51,7 @@ enum wo_start_from { WO_START_EMPTY, WO_START_REBUILT, WO_START_APPROXIMATE };
 struct wo_replay_report {
   struct wo_arena arena;                    /* of texts and rows made for the report */
   struct wo_start start;                    /* owned: the rebuilt state, empty if it could not be rebuilt */
+  bool is_start_checked;                    /* it was rebuilt with the settings that are checked */
   struct wo_classes classes;                /* owned: of the recording's allocations */
   struct wo_alloc_pattern recorded_pattern; /* owned: the requests of the recording */
   struct wo_alloc_pattern needed_pattern;   /* owned: the same without its probes, if it has any (wo_replay_needed) */

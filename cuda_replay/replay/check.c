@@ -345,7 +345,10 @@ static enum wo_status contradiction(struct wo__checker *checker, enum wo_status 
 }
 
 static enum wo_status check_trace(struct wo__checker *checker) {
-  enum wo_status status = wo_start_rebuild(checker->recording, checker->trace, &checker->settings, &checker->start, checker->err);
+  const struct wo_start *const known = checker->known_start;
+  enum wo_status status =
+      known ? wo_start_copy(known, &checker->start)
+            : wo_start_rebuild(checker->recording, checker->trace, &checker->settings, &checker->start, checker->err);
   if (status != WO_OK) return contradiction(checker, status);
   status = wo__check_make_pattern(checker);
   if (status != WO_OK) return contradiction(checker, status);
@@ -440,8 +443,12 @@ enum wo_status wo_replay_check_run(const struct wo_recording *recording, const s
                                    struct wo_err *err) {
   *ret_check = (struct wo_replay_check){0};
   struct wo_err own = {0};
-  struct wo__checker checker = {
-      .recording = recording, .trace = trace, .options = options, .check = ret_check, .err = err ? err : &own};
+  struct wo__checker checker = {.recording = recording,
+                                .trace = trace,
+                                .options = options,
+                                .check = ret_check,
+                                .err = err ? err : &own,
+                                .known_start = options->start};
   count_entries(&checker);
   checker.settings = used_settings(&checker);
   const char *const why = refusal(&checker);

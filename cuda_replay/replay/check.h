@@ -22,10 +22,13 @@ enum wo_check_verdict {
   WO_CHECK_REFUSED   /* cannot be checked: why */
 };
 
+struct wo_start;
+
 /* Zero is a good default. */
 struct wo_replay_check_options {
   const struct wo_alloc_settings *settings; /* NULL: as recorded */
   uint16_t torch;                           /* 0: as recorded; if that is open, every version whose rules differ */
+  const struct wo_start *start;             /* borrowed: the trace's, rebuilt with these settings; NULL: it is rebuilt */
 };
 
 struct wo_replay_check {

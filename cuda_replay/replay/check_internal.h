@@ -17,6 +17,7 @@ struct wo__checker {
   struct wo_alloc_settings settings;
   struct wo_alloc_pattern pattern;
   struct wo__readings readings;
+  const struct wo_start *known_start; /* NULL, or the trace's, rebuilt with these settings */
   struct wo_start start;
   bool has_maps, has_plain_segments; /* among the entries */
   uint64_t entries_run;              /* by all runs together */

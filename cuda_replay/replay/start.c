@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "cuda_replay/replay/expandable_ranges_internal.h"
 #include "cuda_replay/replay/start_backwards_internal.h"
@@ -388,6 +389,19 @@ enum wo_status wo_start_rebuild(const struct wo_recording *recording, const stru
   }
   wo__backwards_done(&pass);
   return status;
+}
+
+/* Copies an array into an empty one; false when memory is out. */
+#define COPY_VEC(from, to)                                                                                                       \
+  ((from)->count == 0 ||                                                                                                         \
+   (WO_VEC_RESERVE((to), (from)->count, (from)->count) &&                                                                        \
+    memcpy((to)->items, (from)->items, (from)->count * sizeof *(from)->items) && ((to)->count = (from)->count)))
+
+enum wo_status wo_start_copy(const struct wo_start *start, struct wo_start *ret_copy) {
+  *ret_copy = (struct wo_start){.strangers = start->strangers};
+  const bool is_whole = COPY_VEC(&start->segments, &ret_copy->segments) && COPY_VEC(&start->blocks, &ret_copy->blocks) &&
+                        COPY_VEC(&start->block_counts, &ret_copy->block_counts) && COPY_VEC(&start->open, &ret_copy->open);
+  return is_whole ? WO_OK : WO_E_NOMEM;
 }
 
 void wo_start_done(struct wo_start *start) {

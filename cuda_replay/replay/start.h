@@ -56,6 +56,9 @@ struct wo_start {
 enum wo_status wo_start_rebuild(const struct wo_recording *recording, const struct wo_trace *trace,
                                 const struct wo_alloc_settings *settings, struct wo_start *ret_start, struct wo_err *err);
 
+/* A copy, for wo_start_done in either case. WO_E_NOMEM. */
+enum wo_status wo_start_copy(const struct wo_start *start, struct wo_start *ret_copy);
+
 /* Gives an open block a size inside its range (a multiple of 512); the free block after it takes the rest. */
 void wo_start_resize(struct wo_start *start, const struct wo_start_open *open, uint64_t size_bytes);
 
