@@ -22,6 +22,7 @@ struct wo__classing {
   uint32_t start_end;        /* the same for what was alive at the start */
   uint32_t last_backward;    /* the request at which the last finished backward pass began; none: 0 */
   uint32_t earlier_backward; /* the same of the one before it */
+  bool has_casts;            /* a gradient was cast from one of half its size */
   struct wo__made *remade;   /* made in forward and freed, sorted: variables that are set in each pass */
   size_t remade_count;
   struct wo_size_counts lasting;   /* sizes of instances that never die and were not born in backward or in the optimizer */

@@ -78,6 +78,11 @@ static uint32_t source_of(const struct wo__classing *work, uint32_t consumer) {
   return WO_NO_INSTANCE;
 }
 
+static bool is_half(const struct wo__classing *work, uint32_t source, uint32_t made) {
+  const struct wo_instance *const instances = work->pattern->instances.items;
+  return 2 * instances[source].size_bytes == instances[made].size_bytes;
+}
+
 void wo__class_gradient_sources(struct wo__classing *work) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     if (work->classes->marks.items[i].rule != WO_CLASS_RULE_GRADIENT) continue;
@@ -89,6 +94,7 @@ void wo__class_gradient_sources(struct wo__classing *work) {
       if (source == WO_NO_INSTANCE || !wo__class_is_open(work, source)) break;
       if (work->classes->marks.items[source].phase != WO_PHASE_BACKWARD) break;
       wo__class_set(work, source, WO_CLASS_RULE_GRADIENT_SOURCE);
+      work->has_casts = work->has_casts || is_half(work, source, at);
       at = source;
     }
   }
@@ -311,9 +317,17 @@ static void mark_unpacked(struct wo__classing *work) {
   }
 }
 
+/* Without operators, casts of weights show in backward: the gradients of those are cast back. A program with gradients of which
+ * none is computes in the type of its weights. */
+static bool is_without_casts(const struct wo__classing *work) {
+  const bool has_native = (work->classes->facts.all_flags & WO_STACK_HAS_NATIVE) != 0;
+  return !has_native && work->gradients.count > 0 && !work->has_casts;
+}
+
 enum wo_status wo__class_weight_copies(struct wo__classing *work) {
   struct casts casts = {0};
   mark_unpacked(work);
+  if (is_without_casts(work)) return WO_OK;
   if (!gather_casts(work, &casts)) {
     WO_VEC_DONE(&casts);
     return WO_E_NOMEM;
