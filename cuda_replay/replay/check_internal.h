@@ -23,7 +23,6 @@ struct wo__checker {
   uint64_t entries_run;              /* by all runs together */
   uint64_t garbage_limit_bytes;      /* as in wo_allocator_options */
   uint32_t next_pool;                /* number of a pool that nothing names */
-  bool *is_default;                  /* NULL, or of each entry: it allocated a segment of the default pool */
 };
 
 /* Makes the pattern anew, with the present readings. Statuses of wo__alloc_pattern_read. */

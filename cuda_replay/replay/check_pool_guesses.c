@@ -28,7 +28,6 @@ size_t wo__find_segment(const struct wo_trace *trace, uint64_t address, size_t e
 
 enum wo__guess wo__hide(struct wo__checker *checker, size_t entry, uint32_t number) {
   struct wo__readings *const readings = &checker->readings;
-  if (checker->is_default && checker->is_default[entry]) return WO__GUESS_NONE;
   for (size_t i = 0; i < readings->hidden.count; i++) {
     struct wo__hidden *const hidden = &readings->hidden.items[i];
     if (hidden->entry != entry) continue;
@@ -248,38 +247,4 @@ enum wo__guess wo__guess_left(struct wo__checker *checker, const struct wo__star
   wo_address_map_done(&seen.map);
   WO_VEC_DONE(&seen.list);
   return is_done ? made : WO__GUESS_NO_MEMORY;
-}
-
-/* ---- What is no guess ---- */
-
-/* The end of the large segments at the beginning of the run of releases at `first`, if small ones follow: then they are the
- * default pool's, since a private pool has its small segments first. `first` if nothing shows it. */
-static size_t end_of_default(const struct wo__checker *checker, size_t first) {
-  const struct wo_trace *const trace = checker->trace;
-  size_t end = first;
-  while (is_of_run(trace, end, first) && trace->entries.items[end].size_bytes != SMALL_SEGMENT_BYTES) {
-    if (end > first && !is_in_order(checker, end - 1, end, true)) return first;
-    end++;
-  }
-  return is_of_run(trace, end, first) ? end : first;
-}
-
-enum wo_status wo__find_default(struct wo__checker *checker) {
-  const struct wo_trace *const trace = checker->trace;
-  struct wo_address_map segments = {0};
-  enum wo_status status = WO_OK;
-  size_t end = 0;
-  checker->is_default = calloc(trace->entries.count + 1, sizeof *checker->is_default);
-  if (!checker->is_default) return WO_E_NOMEM;
-  for (size_t i = 0; i < trace->entries.count && status == WO_OK; i++) {
-    const struct wo_trace_entry *const entry = &trace->entries.items[i];
-    uint32_t segment = 0;
-    if (entry->action == WO_ACTION_SEGMENT_ALLOC) status = wo_address_map_put(&segments, entry->address, (uint32_t)i);
-    if (entry->action != WO_ACTION_SEGMENT_FREE) continue;
-    const bool begins = i == 0 || !is_of_run(trace, i - 1, i);
-    if (begins) end = end_of_default(checker, i);
-    if (wo_address_map_remove(&segments, entry->address, &segment) && i < end) checker->is_default[segment] = true;
-  }
-  wo_address_map_done(&segments);
-  return status;
 }

@@ -146,11 +146,24 @@ static enum wo_status take_waiting(struct search *search, bool *ret_goes_on) {
   return WO_OK;
 }
 
+/* Whether the present divergence is a refused request before which nothing was released. Taking it for one of a private pool
+ * never makes anything else wrong: such a request changes nothing. */
+static bool is_refused_alone(const struct search *search) {
+  const struct wo_trace *const trace = search->checker->trace;
+  size_t i = search->now.trial.cursor;
+  if (i >= trace->entries.count || trace->entries.items[i].action != WO_ACTION_OOM) return false;
+  while (i > 0 && wo_entry_is(&trace->entries.items[i - 1], WO_TRAIT_IN_CALL)) {
+    if (wo_entry_is(&trace->entries.items[--i], WO_TRAIT_RELEASE)) return false;
+  }
+  return true;
+}
+
 /* All guesses at the present divergence. The best becomes the present option, others wait. */
 static enum wo_status step(struct search *search, bool *ret_goes_on) {
   struct option best = {0};
   *ret_goes_on = false;
-  for (size_t which = 0; which <= GUESS_COUNT && wo__check_can_go_on(search->checker) && !best.trial.is_equal; which++) {
+  const size_t end = is_refused_alone(search) ? 1 : GUESS_COUNT + 1;
+  for (size_t which = 0; which < end && wo__check_can_go_on(search->checker) && !best.trial.is_equal; which++) {
     struct wo__start_trial trial;
     struct option option;
     bool is_made = false;
@@ -219,10 +232,7 @@ enum wo_status wo__check_find_pools(struct wo__checker *checker, uint16_t torch,
   if (status == WO_OK) status = try_captures(search);
   if (status == WO_OK) status = option_restore(checker, &search->now);
   if (status == WO_OK) status = option_make(checker, &search->now.trial, &best);
-  if (status == WO_OK) status = wo__find_default(checker);
   if (status == WO_OK) status = go_on(search, &best);
-  free(checker->is_default);
-  checker->is_default = NULL;
   if (status == WO_OK) status = option_restore(checker, &best);
   if (status == WO_OK) *trial = best.trial;
   option_done(&best);

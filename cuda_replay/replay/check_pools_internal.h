@@ -19,10 +19,6 @@ size_t wo__find_segment(const struct wo_trace *trace, uint64_t address, size_t e
 /* Takes the segment or the request of an entry for one of the pool `number`. NONE: its pool is known, or there are too many. */
 enum wo__guess wo__hide(struct wo__checker *checker, size_t entry, uint32_t number);
 
-/* Finds the segments that releases show as the default pool's (checker->is_default, which is the caller's to free): none of them
- * is hidden. WO_E_NOMEM. */
-enum wo_status wo__find_default(struct wo__checker *checker);
-
 bool wo__is_hidden(const struct wo__checker *checker, size_t entry);
 
 /* A guess at the divergence of a trial: changes the readings, also where it says NONE. */

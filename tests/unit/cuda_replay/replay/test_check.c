@@ -434,12 +434,17 @@ static void devices_are_checked_apart(void **state) {
 
 /* ---- Pools that nothing names ---- */
 
-/* A random program on torch 2.7 over a runtime without a GPU: graphs that are captured, share pools, and are released. */
-static struct wo_recording *open_graphs(void) {
+/* Random programs on torch 2.7 over a runtime without a GPU. */
+static struct wo_recording *open_recording(const char *path) {
   struct wo_recording *recording = NULL;
   struct wo_err err = {0};
-  if (wo_trace_open(WO_SOURCE_DIR "/tests/recordings/graphs.jsonl", &recording, &err) != WO_OK) fail_msg("%s", err.message);
+  if (wo_trace_open(path, &recording, &err) != WO_OK) fail_msg("%s", err.message);
   return recording;
+}
+
+/* Graphs that are captured, share pools, and are released. */
+static struct wo_recording *open_graphs(void) {
+  return open_recording(WO_SOURCE_DIR "/tests/recordings/graphs.jsonl");
 }
 
 static void graphs_that_were_released_are_found(void **state) {
@@ -451,6 +456,29 @@ static void graphs_that_were_released_are_found(void **state) {
   assert_int_equal(check.segment_events_equal, 46);
   assert_true(check.final_layout_equal);
   assert_int_equal(check.hidden_pools, 5);
+  wo_recording_free(recording);
+}
+
+/* One MemPool ends with large segments alone, and another one after it: large segments before small ones are not the default
+ * pool's for that. */
+static void large_segments_before_small_ones_show_no_pool(void **state) {
+  (void)state;
+  struct wo_recording *const recording = open_recording(WO_SOURCE_DIR "/tests/recordings/mempools.jsonl");
+  const struct wo_replay_check check = check_of(recording, 0);
+  assert_int_equal(check.verdict, WO_CHECK_EQUAL);
+  assert_int_equal(check.addresses_equal, 57);
+  assert_int_equal(check.segment_events_equal, 31);
+  wo_recording_free(recording);
+}
+
+/* MemPools whose requests are refused one after the other: each refused request may be one of a pool, and more is not tried. */
+static void refused_requests_are_not_searched(void **state) {
+  (void)state;
+  struct wo_recording *const recording = open_recording(WO_SOURCE_DIR "/tests/recordings/refused.jsonl");
+  const struct wo_replay_check check = check_of(recording, 0);
+  assert_int_equal(check.verdict, WO_CHECK_EQUAL);
+  assert_int_equal(check.refusals_equal, 22);
+  assert_true(check.layouts_tried < 1000);
   wo_recording_free(recording);
 }
 
@@ -523,16 +551,28 @@ static void memory_can_run_out_anywhere(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(published_recordings_agree),       cmocka_unit_test(rings_of_one_entry_are_refused),
-      cmocka_unit_test(wrong_settings_diverge),           cmocka_unit_test(random_recordings_agree),
-      cmocka_unit_test(doubled_entries_are_named),        cmocka_unit_test(missing_entries_are_noticed),
-      cmocka_unit_test(changed_sizes_are_named),          cmocka_unit_test(late_allocations_are_put_up_with),
-      cmocka_unit_test(refusals_name_their_reason),       cmocka_unit_test(cut_files_prove_nothing),
-      cmocka_unit_test(left_out_frees_are_refused),       cmocka_unit_test(half_of_the_frees_is_enough),
-      cmocka_unit_test(open_versions_are_tried),          cmocka_unit_test(versions_that_cannot_differ_are_run_once),
-      cmocka_unit_test(devices_are_checked_apart),        cmocka_unit_test(memory_can_run_out_anywhere),
-      cmocka_unit_test(limits_of_garbage_are_found),      cmocka_unit_test(graphs_that_were_released_are_found),
-      cmocka_unit_test(too_many_captures_are_left_alone), cmocka_unit_test(graphs_are_guessed_without_their_stacks),
+      cmocka_unit_test(published_recordings_agree),
+      cmocka_unit_test(rings_of_one_entry_are_refused),
+      cmocka_unit_test(wrong_settings_diverge),
+      cmocka_unit_test(random_recordings_agree),
+      cmocka_unit_test(doubled_entries_are_named),
+      cmocka_unit_test(missing_entries_are_noticed),
+      cmocka_unit_test(changed_sizes_are_named),
+      cmocka_unit_test(late_allocations_are_put_up_with),
+      cmocka_unit_test(refusals_name_their_reason),
+      cmocka_unit_test(cut_files_prove_nothing),
+      cmocka_unit_test(left_out_frees_are_refused),
+      cmocka_unit_test(half_of_the_frees_is_enough),
+      cmocka_unit_test(open_versions_are_tried),
+      cmocka_unit_test(versions_that_cannot_differ_are_run_once),
+      cmocka_unit_test(devices_are_checked_apart),
+      cmocka_unit_test(memory_can_run_out_anywhere),
+      cmocka_unit_test(limits_of_garbage_are_found),
+      cmocka_unit_test(graphs_that_were_released_are_found),
+      cmocka_unit_test(too_many_captures_are_left_alone),
+      cmocka_unit_test(graphs_are_guessed_without_their_stacks),
+      cmocka_unit_test(large_segments_before_small_ones_show_no_pool),
+      cmocka_unit_test(refused_requests_are_not_searched),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
