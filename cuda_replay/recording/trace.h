@@ -161,7 +161,7 @@ struct wo_recording {
   uint16_t torch_from;
   uint16_t torch_to;
   bool has_settings;
-  struct wo_alloc_settings settings; /* as recorded; the defaults if not has_settings */
+  struct wo_alloc_settings settings; /* if not has_settings the defaults, or what entries show */
   struct wo_view settings_text;      /* the last settings string, or empty */
   uint64_t capacity_bytes;           /* of the card, if the file states it; 0 = unknown. Line form only */
   struct wo_arena arena;             /* texts and notes */

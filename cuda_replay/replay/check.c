@@ -113,14 +113,6 @@ static const char *refusal(const struct wo__checker *checker) {
 
 /* ---- Settings and versions ---- */
 
-/* Before 2.2 snapshots do not hold the settings; mapped memory shows that expandable segments were on. */
-static struct wo_alloc_settings used_settings(const struct wo__checker *checker) {
-  if (checker->options->settings) return *checker->options->settings;
-  struct wo_alloc_settings settings = checker->recording->settings;
-  if (checker->has_maps && !checker->has_plain_segments) settings.expandable_segments = true;
-  return settings;
-}
-
 static void add_version(struct wo_replay_check *check, uint16_t torch) {
   size_t at = check->version_count;
   for (size_t i = 0; i < check->version_count; i++) {
@@ -450,7 +442,7 @@ enum wo_status wo_replay_check_run(const struct wo_recording *recording, const s
                                 .err = err ? err : &own,
                                 .known_start = options->start};
   count_entries(&checker);
-  checker.settings = used_settings(&checker);
+  checker.settings = options->settings ? *options->settings : recording->settings;
   const char *const why = refusal(&checker);
   if (why) return refuse(&checker, 0, why);
   enum wo_status status = check_trace(&checker);

@@ -76,6 +76,19 @@ static enum wo_status fail(const struct wo_trace_source *source, enum wo_status 
   return status;
 }
 
+/* Whether memory was mapped, and no segment was allocated whole. */
+static bool is_all_mapped(const struct wo_recording *recording) {
+  bool has_maps = false;
+  for (size_t i = 0; i < recording->traces.count; i++) {
+    const struct wo_trace *const trace = &recording->traces.items[i];
+    for (size_t k = 0; k < trace->entries.count; k++) {
+      if (trace->entries.items[k].action == WO_ACTION_SEGMENT_ALLOC) return false;
+      has_maps = has_maps || trace->entries.items[k].action == WO_ACTION_SEGMENT_MAP;
+    }
+  }
+  return has_maps;
+}
+
 enum wo_status wo_trace_read(struct wo_trace_source *source, struct wo_recording **ret_recording, struct wo_err *err) {
   const struct wo_view front = wo_trace_source_peek(source, WO_TRACE_SNIFF_BYTES);
   const struct wo_trace_reader *const reader = wo_trace_reader_find(front);
@@ -87,6 +100,7 @@ enum wo_status wo_trace_read(struct wo_trace_source *source, struct wo_recording
     return fail(source, status, err);
   }
   note_failure(source, recording);
+  if (!recording->has_settings && is_all_mapped(recording)) recording->settings.expandable_segments = true;
   *ret_recording = recording;
   return WO_OK;
 }

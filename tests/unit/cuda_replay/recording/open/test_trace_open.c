@@ -110,6 +110,31 @@ static void test_readers(void **state) {
   assert_null(wo_trace_reader_find(WO_VIEW("\x80")));
 }
 
+/* Entries show whether segments are expandable if no settings are recorded. */
+static void test_settings_of_entries(void **state) {
+  static const struct {
+    const char *first, *second;
+    bool is_expandable;
+  } rows[] = {
+      {"", "{\"segment_map\":2097152,\"addr\":65536}\n", true},
+      {"{\"segment_map\":2097152,\"addr\":65536}\n", "{\"segment_alloc\":2097152,\"addr\":4259840}\n", false},
+      {"", "{\"segment_alloc\":2097152,\"addr\":65536}\n", false},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (int has_settings = 0; has_settings < 2; has_settings++) {
+      struct wo_recording *recording = NULL;
+      struct wo_err err = {0};
+      char text[300];
+      const int len = snprintf(text, sizeof text, "{\"whyoom_trace\":1,\"torch\":\"2.1\"%s}\n%s%s",
+                               has_settings ? ",\"settings\":\"\"" : "", rows[i].first, rows[i].second);
+      if (wo_test_read(text, (size_t)len, 1000, &recording, &err) != WO_OK) fail_msg("%s", err.message);
+      assert_int_equal(recording->settings.expandable_segments, rows[i].is_expandable && !has_settings);
+      wo_recording_free(recording);
+    }
+  }
+}
+
 /* ---- The window ---- */
 
 /* Peeks and skips of all sizes see the bytes in order. */
@@ -272,9 +297,11 @@ static void test_profile(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_strangers),      cmocka_unit_test(test_bytes_behind_gzip), cmocka_unit_test(test_no_file),
-      cmocka_unit_test(test_broken_at_once), cmocka_unit_test(test_readers),           cmocka_unit_test(test_source),
-      cmocka_unit_test(test_page),           cmocka_unit_test(test_page_cut),          cmocka_unit_test(test_profile),
+      cmocka_unit_test(test_strangers), cmocka_unit_test(test_bytes_behind_gzip),
+      cmocka_unit_test(test_no_file),   cmocka_unit_test(test_broken_at_once),
+      cmocka_unit_test(test_readers),   cmocka_unit_test(test_settings_of_entries),
+      cmocka_unit_test(test_source),    cmocka_unit_test(test_page),
+      cmocka_unit_test(test_page_cut),  cmocka_unit_test(test_profile),
   };
   return cmocka_run_group_tests_name("trace_open", tests, NULL, NULL);
 }
