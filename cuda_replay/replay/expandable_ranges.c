@@ -110,8 +110,14 @@ struct owner {
   uint64_t mapped_bytes;
 };
 
+struct mapping {
+  uint64_t end;
+  uint32_t owner;
+};
+
 struct mapped {
-  struct wo_address_map places; /* mappings by address -> owner */
+  struct wo_address_map places; /* mappings by address -> index in the list */
+  WO_VEC(struct mapping) list;  /* those that are gone, too */
   struct owner owners[OWNERS_MAX];
   size_t owner_count;
 };
@@ -125,6 +131,12 @@ static uint32_t owner_of(struct mapped *mapped, uint64_t stream, bool is_small) 
   return (uint32_t)mapped->owner_count++;
 }
 
+static enum wo_status put_mapping(struct mapped *mapped, uint64_t address, struct mapping mapping) {
+  if (!WO_VEC_RESERVE(&mapped->list, 1, 2 * WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  mapped->list.items[mapped->list.count] = mapping;
+  return wo_address_map_put(&mapped->places, address, (uint32_t)mapped->list.count++);
+}
+
 /* Adds a mapping. *ret_distance: to the next mapping above, if the owner had none before, so that a range begins here. */
 static enum wo_status add_mapping(struct mapped *mapped, uint32_t owner, uint64_t address, uint64_t size_bytes,
                                   uint64_t *ret_distance) {
@@ -134,17 +146,27 @@ static enum wo_status add_mapping(struct mapped *mapped, uint32_t owner, uint64_
   const bool begins = mapped->owners[owner].mapped_bytes == 0;
   if (begins && wo_address_map_above(&mapped->places, address, &above)) *ret_distance = above.address - address;
   mapped->owners[owner].mapped_bytes += size_bytes;
-  return wo_address_map_put(&mapped->places, address, owner);
+  return put_mapping(mapped, address, (struct mapping){address + size_bytes, owner});
 }
 
-/* An unmapping may begin inside of a mapping, and go over several. */
-static void remove_mappings(struct mapped *mapped, uint64_t address, uint64_t size_bytes) {
+/* An unmapping may begin inside of a mapping, go over several, and end inside of one: parts of these two stay. */
+static enum wo_status remove_mappings(struct mapped *mapped, uint64_t address, uint64_t size_bytes) {
+  const uint64_t end = address + size_bytes;
   struct wo_address_item item;
-  if (!wo_address_map_below(&mapped->places, address, &item)) return;
-  struct owner *const of = &mapped->owners[item.value];
-  of->mapped_bytes -= size_bytes < of->mapped_bytes ? size_bytes : of->mapped_bytes;
-  while (wo_address_map_above(&mapped->places, address, &item) && item.address - address < size_bytes)
-    wo_address_map_remove(&mapped->places, item.address, NULL);
+  uint64_t at = wo_address_map_below(&mapped->places, address, &item) ? item.address : address;
+  enum wo_status status = WO_OK;
+  while (status == WO_OK && wo_address_map_above(&mapped->places, at, &item) && item.address < end) {
+    struct mapping *const mapping = &mapped->list.items[item.value];
+    const struct mapping whole = *mapping;
+    at = item.address + 1;
+    if (whole.end <= address) continue;
+    const uint64_t from = item.address > address ? item.address : address, to = whole.end < end ? whole.end : end;
+    mapped->owners[whole.owner].mapped_bytes -= to - from;
+    mapping->end = from;
+    if (from == item.address) wo_address_map_remove(&mapped->places, item.address, NULL);
+    if (to < whole.end) status = put_mapping(mapped, to, whole);
+  }
+  return status;
 }
 
 /* The smallest distance from the beginning of a range to what is mapped above it at that time. */
@@ -163,8 +185,9 @@ static enum wo_status least_mapped(const struct wo_recording *recording, const s
   for (size_t i = 0; i < trace->entries.count && status == WO_OK; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
     if (entry->action != WO_ACTION_SEGMENT_MAP && entry->action != WO_ACTION_SEGMENT_UNMAP) continue;
+    if (entry->size_bytes > UINT64_MAX - entry->address) continue;
     if (entry->action == WO_ACTION_SEGMENT_UNMAP) {
-      remove_mappings(&mapped, entry->address, entry->size_bytes);
+      status = remove_mappings(&mapped, entry->address, entry->size_bytes);
       continue;
     }
     const uint32_t owner = owner_of(&mapped, recording->streams.items[entry->stream], wo__is_small_map(entry));
@@ -172,6 +195,7 @@ static enum wo_status least_mapped(const struct wo_recording *recording, const s
     if (distance >= floor_bytes && distance < *ret_least) *ret_least = distance;
   }
   wo_address_map_done(&mapped.places);
+  WO_VEC_DONE(&mapped.list);
   return status;
 }
 
