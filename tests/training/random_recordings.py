@@ -208,6 +208,12 @@ def judge(whyoom, path):
     return ""
 
 
+def lack(torch, group):
+    """Why this torch cannot play a group, or ''."""
+    has_none = "pools" in GROUPS[group] and not hasattr(torch.cuda, "MemPool")
+    return f"torch {torch.__version__} has no torch.cuda.MemPool" if has_none else ""
+
+
 def play_group(options, torch, group, seeds):
     """Counts, and what is said of each that is not reproduced."""
     end = time.monotonic() + options.seconds
@@ -267,6 +273,9 @@ def main():
     options.folder.mkdir(parents=True, exist_ok=True)
     failed = 0
     for group in options.groups:
+        if lack(torch, group):
+            print(json.dumps({"group": group, "skipped": lack(torch, group)}), flush=True)
+            continue
         row, wrong = play_at_once(options, torch, group)
         failed += len(wrong)
         print(json.dumps({**row, "examples": [f"{seed}: {said}" for seed, said in wrong[:8]]}), flush=True)
