@@ -82,17 +82,24 @@ static size_t below(const struct search *search, uint64_t bytes) {
   return low;
 }
 
-/* What a divergence says of the limit: a bound, or nothing. Garbage is of the large pool. If the model releases a small segment,
- * it had collected too little before: the device refused it memory, as the recording goes on with a release. */
-static void bound(struct search *search, const struct wo__start_trial *trial) {
-  const struct wo_trace *const trace = search->checker->trace;
-  if (trial->cursor >= trace->entries.count) return;
-  const bool is_recorded = trace->entries.items[trial->cursor].action == WO_ACTION_SEGMENT_FREE;
+static bool is_release(const struct search *search, size_t entry) {
+  return search->checker->trace->entries.items[entry].action == WO_ACTION_SEGMENT_FREE;
+}
+
+/* What the divergence of a run with reserved[tried] (SIZE_MAX: without a limit) says of the limit: a bound, or nothing. Garbage
+ * is of the large pool. If the model releases a small segment, it had collected too little before: the device refused it memory,
+ * as the recording goes on with a release. Then the first of these releases shows that there was garbage, and the others nothing:
+ * one pass collects all that is old. */
+static void bound(struct search *search, const struct wo__start_trial *trial, size_t tried) {
+  size_t entry = trial->cursor;
+  if (entry >= search->checker->trace->entries.count) return;
+  const bool is_recorded = is_release(search, entry);
   const bool is_made = trial->released_address > 0 && trial->released_bytes != SMALL_SEGMENT_BYTES;
-  const bool is_too_little = trial->released_address > 0 && !is_made && trial->cursor > 0 &&
-                             trace->entries.items[trial->cursor - 1].action == WO_ACTION_SEGMENT_FREE;
+  const bool is_too_little = trial->released_address > 0 && !is_made && entry > 0 && is_release(search, entry - 1);
   if (is_recorded == is_made && !is_too_little) return;
-  const size_t place = below(search, reserved_before(trace, is_too_little ? trial->cursor - 1 : trial->cursor));
+  while (is_too_little && entry > 0 && is_release(search, entry - 1)) entry--;
+  size_t place = below(search, reserved_before(search->checker->trace, entry));
+  if (is_too_little && tried < place) place = tried;
   if (is_made && place > search->low) search->low = place;
   if (!is_made && place < search->high) search->high = place;
 }
@@ -108,7 +115,7 @@ static enum wo_status try_limit(struct search *search, uint16_t torch, size_t pl
   const bool is_better = trial.is_equal || trial.cursor > best->cursor;
   if (is_better) *best = trial;
   if (is_better) *best_limit = checker->garbage_limit_bytes;
-  bound(search, &trial);
+  bound(search, &trial, place);
   return WO_OK;
 }
 
@@ -127,7 +134,7 @@ enum wo_status wo__check_find_limit(struct wo__checker *checker, uint16_t torch,
   struct search search = {.checker = checker};
   uint64_t best_limit = checker->garbage_limit_bytes;
   enum wo_status status = collect(&search);
-  if (status == WO_OK && best_limit == 0) bound(&search, trial);
+  if (status == WO_OK && best_limit == 0) bound(&search, trial, SIZE_MAX);
   for (unsigned run = 0; run < RUNS_MAX && status == WO_OK && !trial->is_equal && wo__check_can_go_on(checker); run++) {
     const size_t place = next_place(&search);
     if (place == SIZE_MAX) break;

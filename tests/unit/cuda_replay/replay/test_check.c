@@ -482,6 +482,16 @@ static void refused_requests_are_not_searched(void **state) {
   wo_recording_free(recording);
 }
 
+/* One pass collects all old garbage: only its first release bounds the limit. */
+static void one_pass_bounds_the_limit_once(void **state) {
+  (void)state;
+  struct wo_recording *const recording = open_recording(WO_SOURCE_DIR "/tests/recordings/garbage.jsonl");
+  const struct wo_replay_check check = check_of(recording, 0);
+  assert_int_equal(check.verdict, WO_CHECK_EQUAL);
+  assert_int_equal(check.garbage_limit_bytes, 36 << 20);
+  wo_recording_free(recording);
+}
+
 /* Without the name of the call nothing shows the stream of captures: their pools are guessed. */
 static void graphs_are_guessed_without_their_stacks(void **state) {
   (void)state;
@@ -573,6 +583,7 @@ int main(void) {
       cmocka_unit_test(graphs_are_guessed_without_their_stacks),
       cmocka_unit_test(large_segments_before_small_ones_show_no_pool),
       cmocka_unit_test(refused_requests_are_not_searched),
+      cmocka_unit_test(one_pass_bounds_the_limit_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
