@@ -13,6 +13,7 @@ import argparse
 import collections
 import ctypes
 import gc
+import importlib
 import json
 import os
 import pathlib
@@ -234,10 +235,33 @@ def play_group(options, torch, group, seeds):
     return {"programs": counts["programs"], "not_made": counts["not_made"], "wrong": wrong}
 
 
+def import_ahead(options, torch, group):
+    """Imports what a program of the group imports while it runs (torch 2.11: sympy and more): each process would do so anew."""
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.environ["TORCH_SYMBOLIZE_MODE"] = "dladdr"
+            before = set(sys.modules)
+            play(torch, group, options.seed, os.devnull)
+            os.write(writing, "\n".join(sorted(set(sys.modules) - before)).encode()[:32768])
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as file:
+        names = file.read().decode().split()
+    os.wait()
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            pass  # a name that a module gave itself
+
+
 def play_at_once(options, torch, group):
     """The seeds, shared among processes that are forked while nothing else runs here."""
     seeds = range(options.seed, options.seed + options.count)
     pipes = []
+    import_ahead(options, torch, group)
     gc.freeze()  # a capture collects garbage first: a second, with all of torch's modules
     for at in range(options.jobs):
         reading, writing = os.pipe()
