@@ -19,6 +19,9 @@ enum { TURNS_MAX = 32 };
 /* The first with expandable segments. */
 #define TORCH_MAPS 201
 
+/* The first that takes equal blocks by age, without any setting. */
+#define TORCH_AGES 212
+
 /* ---- Words ---- */
 
 static void add_why(struct wo_replay_check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -124,7 +127,7 @@ static void add_version(struct wo_replay_check *check, uint16_t torch) {
   check->version_count++;
 }
 
-/* Versions differ only in these (torch_rules.def). */
+/* Up to 2.11 versions differ only in these (torch_rules.def). */
 static bool can_versions_differ(const struct wo__checker *checker) {
   const struct wo_alloc_settings *const settings = &checker->settings;
   const bool has_pools = checker->recording->pools.count > 1;
@@ -139,21 +142,33 @@ static const uint16_t turns[] = {
 #undef WO_TORCH_RULE
 };
 
-static void choose_versions(struct wo__checker *checker) {
+/* The versions that the recording may be of. */
+static void possible_versions(const struct wo__checker *checker, uint16_t *ret_from, uint16_t *ret_to) {
   const struct wo_recording *const recording = checker->recording;
   uint16_t from = recording->torch_from, to = recording->torch_to;
   if (checker->options->torch != 0) from = to = checker->options->torch;
   if (from == 0) from = checker->has_maps ? TORCH_MAPS : TORCH_RECORDS;
   if (to == 0 || to < from) to = WO_TORCH_NEWEST > from ? WO_TORCH_NEWEST : from;
-  if (from != to && !can_versions_differ(checker)) {
-    const bool has_default = from <= WO_TORCH_DEFAULT && WO_TORCH_DEFAULT <= to;
-    add_version(checker->check, has_default ? WO_TORCH_DEFAULT : from);
-    return;
-  }
-  add_version(checker->check, from);
+  *ret_from = from;
+  *ret_to = to;
+}
+
+/* Adds the versions in which a rule begins, from `first` on. */
+static void add_turns(struct wo__checker *checker, uint16_t first) {
+  uint16_t from, to;
+  possible_versions(checker, &from, &to);
   for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++) {
-    if (from < turns[i] && turns[i] <= to) add_version(checker->check, turns[i]);
+    if (from < turns[i] && first <= turns[i] && turns[i] <= to) add_version(checker->check, turns[i]);
   }
+}
+
+static void choose_versions(struct wo__checker *checker) {
+  uint16_t from, to;
+  possible_versions(checker, &from, &to);
+  const bool is_one = from == to || !can_versions_differ(checker);
+  const bool has_default = from < to && is_one && from <= WO_TORCH_DEFAULT && WO_TORCH_DEFAULT <= to;
+  add_version(checker->check, has_default ? WO_TORCH_DEFAULT : from);
+  if (!is_one) add_turns(checker, from);
 }
 
 /* ---- Verdict ---- */
@@ -179,6 +194,9 @@ static void explain(const struct wo__checker *checker) {
   if (has_pools || check->hidden_pools > 0) {
     add_why(check, "a private pool (of a graph or MemPool) that was released before the end is named by nothing, and no guess "
                    "explains it; ");
+  }
+  if (check->versions_tried[check->version_count - 1] >= TORCH_AGES && checker->start.segments.count > 0) {
+    add_why(check, "since torch 2.12 ages of free blocks decide between equal ones, and those at the start are not recorded; ");
   }
   if (check->open_blocks > 0) {
     add_why(check, "the sizes of %zu blocks at the start are not certain (%zu layouts tried); ", check->open_blocks,
@@ -314,6 +332,9 @@ static enum wo_status run_versions(struct wo__checker *checker) {
   struct best best = {.torch = 0};
   assert(check->version_count > 0);
   enum wo_status status = try_versions(checker, run_version, &best);
+  const size_t count = check->version_count;
+  if (status == WO_OK && !best.trial.is_equal) add_turns(checker, TORCH_AGES);
+  if (check->version_count > count) status = try_versions(checker, run_version, &best);
   const bool has_reason = best.torch != 0 && !best.trial.is_equal && !is_cut(checker);
   if (status == WO_OK && has_reason) status = try_versions(checker, explain_version, &best);
   if (status != WO_OK) return status;

@@ -409,6 +409,28 @@ static void versions_that_cannot_differ_are_run_once(void **state) {
   wo_recording_free(recording);
 }
 
+/* Random programs on real torch over a runtime without a GPU. */
+static struct wo_recording *open_recording(const char *path) {
+  struct wo_recording *recording = NULL;
+  struct wo_err err = {0};
+  if (wo_trace_open(path, &recording, &err) != WO_OK) fail_msg("%s", err.message);
+  return recording;
+}
+
+/* Since 2.12 equal blocks are taken by age: without any setting newer versions are tried where the older rules diverge. */
+static void newer_versions_are_tried_where_older_diverge(void **state) {
+  (void)state;
+  struct wo_recording *const recording = open_recording(WO_SOURCE_DIR "/tests/recordings/ages.jsonl");
+  recording->torch_from = 211;
+  recording->torch_to = 0;
+  const struct wo_replay_check check = check_of(recording, 0);
+  assert_int_equal(check.verdict, WO_CHECK_EQUAL);
+  assert_true(check.torch >= 213);
+  assert_int_equal(check.versions_tried[0], 211);
+  assert_false(check.versions_agree[0]);
+  wo_recording_free(recording);
+}
+
 /* A second device beside the first: its own entries, its own segments, the same addresses. */
 static void devices_are_checked_apart(void **state) {
   (void)state;
@@ -433,14 +455,6 @@ static void devices_are_checked_apart(void **state) {
 }
 
 /* ---- Pools that nothing names ---- */
-
-/* Random programs on torch 2.7 over a runtime without a GPU. */
-static struct wo_recording *open_recording(const char *path) {
-  struct wo_recording *recording = NULL;
-  struct wo_err err = {0};
-  if (wo_trace_open(path, &recording, &err) != WO_OK) fail_msg("%s", err.message);
-  return recording;
-}
 
 /* Graphs that are captured, share pools, and are released. */
 static struct wo_recording *open_graphs(void) {
@@ -575,6 +589,7 @@ int main(void) {
       cmocka_unit_test(half_of_the_frees_is_enough),
       cmocka_unit_test(open_versions_are_tried),
       cmocka_unit_test(versions_that_cannot_differ_are_run_once),
+      cmocka_unit_test(newer_versions_are_tried_where_older_diverge),
       cmocka_unit_test(devices_are_checked_apart),
       cmocka_unit_test(memory_can_run_out_anywhere),
       cmocka_unit_test(limits_of_garbage_are_found),
