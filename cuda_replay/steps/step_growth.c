@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "cuda_replay/pattern/alloc_pattern_edit.h"
+
 /* The latest steps that are looked at: enough for a median, and sums of few are fast. */
 enum { STEPS_MAX = 64 };
 
@@ -43,7 +45,8 @@ static uint64_t kept_by_steps(const struct wo_alloc_pattern *pattern, const stru
                               size_t whole) {
   uint64_t kept[STEPS_MAX] = {0};
   const size_t begin = whole - 1 - first > STEPS_MAX ? whole - 1 - STEPS_MAX : first;
-  const uint32_t end = iterations->list.items[whole - 1].end;
+  const uint32_t last = wo_alloc_pattern_last_birth(pattern), whole_end = iterations->list.items[whole - 1].end;
+  const uint32_t end = whole_end > last + 1 ? last + 1 : whole_end; /* frees behind it are the end of the program */
   for (size_t i = pattern->start_count; i < pattern->instances.count; i++) {
     const struct wo_instance *const instance = &pattern->instances.items[i];
     if (instance->birth >= end || instance->death == instance->birth || instance->death < end) continue;

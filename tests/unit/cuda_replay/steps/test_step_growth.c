@@ -17,6 +17,7 @@ struct program {
   bool has_queue;           /* each step makes the data of the next one */
   uint64_t grows_mib;
   bool is_shown;
+  bool returns; /* the program ends, and what it kept goes */
 };
 
 /* A step: data, a forward pass, backward, the optimizer, what is kept. */
@@ -40,15 +41,16 @@ static void write_step(struct wo_text *text, const struct program *program, unsi
 }
 
 static const struct program programs[] = {
-    {6, {0}, false, 0, true},
-    {6, {9, 0, 0, 0, 0, 0}, false, 0, true}, /* what only the first step makes */
-    {6, {KEPT_MIB, KEPT_MIB, KEPT_MIB, KEPT_MIB, KEPT_MIB, KEPT_MIB}, false, KEPT_MIB, true},
-    {4, {0, KEPT_MIB, KEPT_MIB, KEPT_MIB}, false, KEPT_MIB, true},
-    {3, {0, KEPT_MIB, KEPT_MIB}, false, KEPT_MIB, true},
-    {2, {KEPT_MIB, KEPT_MIB}, false, 0, false}, /* too few */
-    {7, {0, 0, 0, 9, 0, 0, 0}, false, 0, true}, /* once: an evaluation, a copy of the best model */
-    {6, {0}, true, 0, true},                    /* data for the next step is freed there */
-    {6, {0, KEPT_MIB, KEPT_MIB, KEPT_MIB, KEPT_MIB, KEPT_MIB}, true, KEPT_MIB, true},
+    {6, {0}, false, 0, true, false},
+    {6, {9, 0, 0, 0, 0, 0}, false, 0, true, false}, /* what only the first step makes */
+    {6, {KEPT_MIB, KEPT_MIB, KEPT_MIB, KEPT_MIB, KEPT_MIB, KEPT_MIB}, false, KEPT_MIB, true, false},
+    {4, {0, KEPT_MIB, KEPT_MIB, KEPT_MIB}, false, KEPT_MIB, true, false},
+    {3, {0, KEPT_MIB, KEPT_MIB}, false, KEPT_MIB, true, false},
+    {2, {KEPT_MIB, KEPT_MIB}, false, 0, false, false}, /* too few */
+    {7, {0, 0, 0, 9, 0, 0, 0}, false, 0, true, false}, /* once: an evaluation, a copy of the best model */
+    {6, {0}, true, 0, true, false},                    /* data for the next step is freed there */
+    {6, {0, KEPT_MIB, KEPT_MIB, KEPT_MIB, KEPT_MIB, KEPT_MIB}, true, KEPT_MIB, true, false},
+    {4, {KEPT_MIB, KEPT_MIB, KEPT_MIB, KEPT_MIB}, false, KEPT_MIB, true, true},
 };
 
 /* Reads the lines, and what their steps keep. */
@@ -77,6 +79,8 @@ static void test_programs(void **state) {
     unsigned id = 1;
     wo_layered_begin(&text, NULL, 1, 64);
     for (unsigned step = 0; step < programs[i].steps; step++) write_step(&text, &programs[i], step, &id);
+    for (unsigned step = 0; step < programs[i].steps && programs[i].returns; step++)
+      wo_text_add(&text, "{\"free\": %u}\n", 1000 + step);
     expect(&text, programs[i].grows_mib, programs[i].is_shown, programs[i].steps, i);
   }
 }
