@@ -573,7 +573,9 @@ static void put_replay(struct writer *w, cJSON *root) {
   put_named_case(w, root, "recorded", report->has_recorded, &report->recorded);
   put_named_case(w, root, "baseline", report->has_baseline, &report->baseline);
   put_named_case(w, root, "whatif", report->has_whatif, &report->whatif);
-  wo_json_put_maybe(&w->json, root, "whatif_passes", report->has_whatif, report->whatif_passes);
+  wo_json_put_maybe(&w->json, root, "whatif_passes", report->has_whatif, report->whatif_course.passes);
+  wo_json_put(&w->json, root, "whatif_first_step",
+              report->has_whatif ? cJSON_CreateBool(report->whatif_course.has_first_step) : cJSON_CreateNull());
   put_named_case(w, root, "whatif_from_recorded_start", report->has_warm, &report->warm);
   put_holdings(w, root);
   put_holders(w, root);

@@ -20,11 +20,11 @@ static struct wo_whatif_options options_of(const struct wo_replay_report *report
 
 /* The pattern, repeated as often as necessary; released with wo_alloc_pattern_done. */
 static enum wo_status repeat(const struct wo_replay_report *report, const struct wo_alloc_pattern *pattern,
-                             const struct wo_alloc_settings *settings, struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes,
-                             struct wo_err *err) {
+                             const struct wo_alloc_settings *settings, struct wo_alloc_pattern *ret_pattern,
+                             struct wo_steady_course *ret_course, struct wo_err *err) {
   const struct wo_steady_options options = {
       .settings = *settings, .torch = report->torch, .is_once = report->capacity.oom_entry != UINT32_MAX};
-  return wo_steady_pattern_make(pattern, &options, ret_pattern, ret_passes, err);
+  return wo_steady_pattern_make(pattern, &options, ret_pattern, ret_course, err);
 }
 
 /* ---- Single questions ---- */
@@ -50,8 +50,8 @@ static enum wo_status run_gpu(const struct wo_replay_args *args, struct wo_repla
 /* The run for comparison with a what-if: the recorded settings and sizes, also from an empty allocator. */
 static enum wo_status run_baseline(struct wo_replay_report *report, struct wo_err *err) {
   struct wo_alloc_pattern pattern;
-  unsigned passes = 1;
-  enum wo_status status = repeat(report, wo_replay_needed(report), &report->recorded_settings, &pattern, &passes, err);
+  struct wo_steady_course course;
+  enum wo_status status = repeat(report, wo_replay_needed(report), &report->recorded_settings, &pattern, &course, err);
   if (status != WO_OK) return status;
   status = run_case(report, &pattern, &report->recorded_settings, &report->baseline, err);
   report->has_baseline = status == WO_OK;
@@ -77,10 +77,10 @@ static enum wo_status run_warm(struct wo_replay_report *report, struct wo_err *e
 static enum wo_status run_bound(const struct wo_replay_args *args, struct wo_replay_report *report,
                                 const struct wo_change_basis *basis, enum wo_bound bound, struct wo_err *err) {
   struct wo_alloc_pattern changed, repeated;
-  unsigned passes = 1;
+  struct wo_steady_course course;
   enum wo_status status = wo_change_apply(&report->change, basis, bound, &changed, err);
   if (status != WO_OK) return status;
-  status = repeat(report, &changed, &report->settings, &repeated, &passes, err);
+  status = repeat(report, &changed, &report->settings, &repeated, &course, err);
   wo_alloc_pattern_done(&changed);
   if (status != WO_OK) return status;
   status = run_case(report, &repeated, &report->settings, &report->bounds[bound], err);
@@ -90,7 +90,7 @@ static enum wo_status run_bound(const struct wo_replay_args *args, struct wo_rep
   } else {
     report->whatif = report->bounds[bound];
     report->whatif_pattern = repeated;
-    report->whatif_passes = passes;
+    report->whatif_course = course;
   }
   return status;
 }
@@ -198,7 +198,7 @@ enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo
   if (wo_change_alters_program(&args->change)) {
     status = run_changed(args, report, err);
   } else {
-    status = repeat(report, wo_replay_needed(report), &report->settings, &report->whatif_pattern, &report->whatif_passes, err);
+    status = repeat(report, wo_replay_needed(report), &report->settings, &report->whatif_pattern, &report->whatif_course, err);
     if (status == WO_OK) status = run_case(report, &report->whatif_pattern, &report->settings, &report->whatif, err);
     if (status == WO_OK) status = run_gpu(args, report, &report->whatif_pattern, err);
   }
@@ -213,9 +213,9 @@ enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo
 enum wo_status wo_replay_sweep_run(struct wo_replay_report *report, struct wo_err *err) {
   struct wo_whatif_options options = options_of(report, &report->recorded_settings);
   struct wo_alloc_pattern pattern;
-  unsigned passes = 1;
+  struct wo_steady_course course;
   options.shuffles = 1;
-  enum wo_status status = repeat(report, wo_replay_needed(report), &report->recorded_settings, &pattern, &passes, err);
+  enum wo_status status = repeat(report, wo_replay_needed(report), &report->recorded_settings, &pattern, &course, err);
   if (status != WO_OK) return status;
   status = wo_sweep_run(&pattern, &options, &report->arena, &report->sweep, &report->operation_count, err);
   report->has_sweep = status == WO_OK;

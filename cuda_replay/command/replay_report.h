@@ -86,7 +86,7 @@ struct wo_replay_report {
   struct wo_replay_case recorded;
   bool has_whatif; /* with other settings or sizes, from an empty allocator; of an interval the likely sizes */
   struct wo_replay_case whatif;
-  unsigned whatif_passes;                        /* number of repetitions of the recorded requests, at least 1 */
+  struct wo_steady_course whatif_course;         /* how the recorded requests were repeated */
   struct wo_alloc_pattern whatif_pattern;        /* owned: its pattern, repeated to a steady state */
   bool has_bounds;                               /* sizes or the program changed: the low and the high end */
   struct wo_replay_case bounds[WO_BOUND_COUNT_]; /* LIKELY is the what-if */

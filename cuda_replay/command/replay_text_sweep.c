@@ -163,8 +163,12 @@ void wo__replay_text_whatif(struct wo_replay_writer *w) {
     write_case(w, true, &report->whatif, "from an empty allocator");
   }
   write_case(w, report->has_warm, &report->warm, "from the recorded start");
-  wo_text_add(&w->line, "from an empty allocator: what was live at the start is taken first, then the entries follow");
-  if (report->whatif_passes > 1) wo_text_add(&w->line, ", %u times, until nothing more is reserved", report->whatif_passes);
+  const struct wo_steady_course course = report->whatif_course;
+  wo_text_add(&w->line, "from an empty allocator: what was live at the start is taken first, then ");
+  if (course.has_first_step)
+    wo_text_add(&w->line, "a step stands in for the first one, which makes the optimizer's states, then ");
+  wo_text_add(&w->line, "the entries follow");
+  if (course.passes > 1) wo_text_add(&w->line, ", %u times, until nothing more is reserved", course.passes);
   wo_text_add(&w->line, ", at %" PRIu32 " orders of addresses", report->whatif.run_count);
   wo__replay_put(w, 4, 6);
   if (report->has_bounds) write_assumptions(w);

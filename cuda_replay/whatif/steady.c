@@ -103,7 +103,8 @@ enum wo_status wo_steady_run(const struct wo_alloc_pattern *pattern, const struc
 }
 
 enum wo_status wo_steady_pattern_make(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
-                                      struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes, struct wo_err *err) {
+                                      struct wo_alloc_pattern *ret_pattern, struct wo_steady_course *ret_course,
+                                      struct wo_err *err) {
   const bool is_single = pattern->start_count == 0 || options->is_once || pattern->requests.count > REPEATED_REQUESTS_MAX;
   struct wo_first_step first;
   struct wo_passes passes;
@@ -112,8 +113,8 @@ enum wo_status wo_steady_pattern_make(const struct wo_alloc_pattern *pattern, co
   if (status != WO_OK) return wo_err_nomem(err);
   status = is_single ? wo_steady_unroll(pattern, &first, 1, ret_pattern, &passes)
                      : settle(pattern, &first, options, ret_pattern, &steady, err);
+  if (status == WO_OK && ret_course) *ret_course = (struct wo_steady_course){steady.count, first.count > 0};
   wo_first_step_done(&first);
-  if (status == WO_OK && ret_passes) *ret_passes = steady.count;
   if (status == WO_E_LIMIT) return wo_err_set(err, WO_E_RANGE, "the recording is too long to be repeated");
   return status == WO_E_NOMEM ? wo_err_set(err, status, "%s", wo_status_text(status)) : status;
 }

@@ -63,9 +63,16 @@ struct wo_steady_options {
 enum wo_status wo_steady_run(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
                              struct wo_steady *ret_steady, struct wo_err *err);
 
-/* Repeats a pattern until its reserved bytes settle: a pattern of its own, released with wo_alloc_pattern_done. *ret_passes (NULL
- * allowed) is the number of repetitions. WO_E_RANGE: too long to be repeated; WO_E_NOMEM; others of wo_replay_run. */
+/* How a pattern was repeated. */
+struct wo_steady_course {
+  unsigned passes;     /* at least 1 */
+  bool has_first_step; /* a first step was put before them */
+};
+
+/* Repeats a pattern until its reserved bytes settle: a pattern of its own, released with wo_alloc_pattern_done. *ret_course (NULL
+ * allowed): how. WO_E_RANGE: too long to be repeated; WO_E_NOMEM; others of wo_replay_run. */
 enum wo_status wo_steady_pattern_make(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
-                                      struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes, struct wo_err *err);
+                                      struct wo_alloc_pattern *ret_pattern, struct wo_steady_course *ret_course,
+                                      struct wo_err *err);
 
 #endif
