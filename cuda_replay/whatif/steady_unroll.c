@@ -44,8 +44,11 @@ static bool repeat_request(struct unroll *unroll, const struct wo_request *reque
   if (request->kind == WO_REQUEST_ALLOC) return repeat_alloc(unroll, request->subject, request->entry);
   struct wo_request repeated = *request;
   if (is_end_of_program(unroll, request)) return true;
-  if (wo_request_has_instance(request)) repeated.subject = unroll->now[request->subject];
-  return repeated.subject == NOT_MADE || wo_alloc_pattern_add_request(&unroll->to, repeated);
+  if (wo_request_has_instance(request)) {
+    repeated.subject = unroll->now[request->subject];
+    if (repeated.subject == NOT_MADE) return true;
+  }
+  return wo_alloc_pattern_add_request(&unroll->to, repeated);
 }
 
 /* Between two passes: survivors become the instances that they replace, other survivors are freed, and an instance that died
@@ -110,8 +113,11 @@ static bool run_first_step(struct unroll *unroll, const struct wo_first_step *st
     if (is_there && !add_start(unroll, i)) return false;
   }
   for (uint32_t r = step->first; r < step->end; r++) {
+    struct wo_request request = from->requests.items[r];
     if (r == step->states_at && !make_states(unroll, step)) return false;
-    if (!repeat_request(unroll, &from->requests.items[r])) return false;
+    if (request.kind == WO_REQUEST_COMPLETE) continue;
+    if (request.kind == WO_REQUEST_DEFER) request.kind = WO_REQUEST_FREE; /* it might be completed behind the step only */
+    if (!repeat_request(unroll, &request)) return false;
   }
   return step->states_at < step->end || make_states(unroll, step);
 }

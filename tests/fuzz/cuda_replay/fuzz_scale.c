@@ -211,6 +211,26 @@ static void check_continuation(const struct wo_alloc_pattern *pattern, const str
   wo_step_completion_done(&completion);
 }
 
+/* States are alive at the start, each once; with their step before it, the pattern still holds together. */
+static void check_first_step(const struct wo_alloc_pattern *pattern) {
+  struct wo_first_step first;
+  struct wo_alloc_pattern steps;
+  struct wo_passes passes;
+  require(wo_first_step_find(pattern, &first) == WO_OK);
+  if (first.count > 0) {
+    uint8_t seen[256] = {0};
+    require(first.first < first.end && first.states_at >= first.first && first.states_at <= first.end);
+    for (size_t i = 0; i < first.count; i++) {
+      require(first.states[i] < pattern->start_count);
+      if (first.states[i] < sizeof seen) require(seen[first.states[i]]++ == 0);
+    }
+  }
+  require(wo_steady_unroll(pattern, &first, 2, &steps, &passes) == WO_OK);
+  require(wo_alloc_pattern_is_valid(&steps));
+  wo_alloc_pattern_done(&steps);
+  wo_first_step_done(&first);
+}
+
 /* The same requests twice, then their beginning with other sizes and a refused one: a step that can be completed. */
 static void check_steps(const struct wo_alloc_pattern *pattern, const uint8_t *data) {
   struct wo_alloc_pattern steps;
@@ -258,6 +278,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       .length_end = data[2] / 6 % 7 * 8};
   require(wo_classify(&pattern, NULL, &classes) == WO_OK);
   require(classes.marks.count == pattern.instances.count);
+  check_first_step(&pattern);
   enum wo_status status = wo_scale_infer(&pattern, &classes, &spec, &exponents, NULL);
   require(status == WO_OK || status == WO_E_RANGE);
   if (status == WO_OK) {
