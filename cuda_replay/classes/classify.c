@@ -74,9 +74,13 @@ static void find_phases(struct wo__classing *work, const struct wo_trace *trace)
     work->earlier_backward = work->last_backward;
     work->last_backward = backward;
   }
+  uint32_t last = 0;
   for (size_t r = pattern->requests.count; r-- > 0;) {
-    if (r + 1 < pattern->requests.count && work->phase_at[r + 1] != work->phase_at[r]) end = (uint32_t)r + 1;
+    const bool is_last = r + 1 == pattern->requests.count || work->phase_at[r + 1] != work->phase_at[r];
+    if (is_last && r + 1 < pattern->requests.count) end = (uint32_t)r + 1;
+    if (is_last || (work->born_at[r] != WO_NO_INSTANCE && work->born_at[last] == WO_NO_INSTANCE)) last = (uint32_t)r;
     work->pass_end[r] = end;
+    work->pass_last[r] = last;
   }
 }
 
@@ -136,12 +140,25 @@ static void class_by_stack(struct wo__classing *work) {
   }
 }
 
+/* Whether an instance is freed between the last birth of its pass and the next of forward: by a step that makes nothing
+ * (momentum, in place), after which gradients go. What the last birth was made of goes there too, but at once. */
+static bool is_freed_by_step(const struct wo__classing *work, const struct wo_instance *instance) {
+  enum { CONSUMED_WITHIN = 3 };
+  const uint32_t end = work->pass_end[instance->birth], last = work->pass_last[instance->birth];
+  const bool is_before_forward = end < work->pattern->requests.count && work->phase_at[end] == WO_PHASE_FORWARD;
+  if (!is_before_forward || instance->death <= last || work->born_at[last] == WO_NO_INSTANCE) return false;
+  const struct wo_instance *const made = &work->pattern->instances.items[work->born_at[last]];
+  const bool has_its_elements = made->size_bytes == instance->size_bytes || made->size_bytes == 2 * instance->size_bytes;
+  return made == instance || instance->death > last + CONSUMED_WITHIN || !has_its_elements;
+}
+
 /* Gradients: instances as large as a parameter that outlive backward, which made them. */
 static bool class_gradients(struct wo__classing *work) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     const struct wo_instance *instance = &work->pattern->instances.items[i];
     if (work->classes->marks.items[i].phase != WO_PHASE_BACKWARD || !wo__class_is_open(work, i)) continue;
-    if (!outlives_pass(work, instance) || wo_size_counts_of(&work->lasting, instance->size_bytes) == 0) continue;
+    if (!outlives_pass(work, instance) && !is_freed_by_step(work, instance)) continue;
+    if (wo_size_counts_of(&work->lasting, instance->size_bytes) == 0) continue;
     wo__class_set(work, i, WO_CLASS_RULE_GRADIENT);
     if (!wo_size_counts_add(&work->gradients, instance->size_bytes)) return false;
   }
@@ -296,8 +313,9 @@ static bool index_requests(struct wo__classing *work) {
   work->born_at = malloc(count * sizeof work->born_at[0]);
   work->freed_at = malloc(count * sizeof work->freed_at[0]);
   work->pass_end = calloc(count, sizeof work->pass_end[0]);
+  work->pass_last = calloc(count, sizeof work->pass_last[0]);
   work->phase_at = calloc(count, sizeof work->phase_at[0]);
-  if (work->born_at == NULL || work->freed_at == NULL || work->pass_end == NULL || work->phase_at == NULL) return false;
+  if (!work->born_at || !work->freed_at || !work->pass_end || !work->pass_last || !work->phase_at) return false;
   memset(work->born_at, 0xff, count * sizeof work->born_at[0]);
   memset(work->freed_at, 0xff, count * sizeof work->freed_at[0]);
   for (size_t i = 0; i < pattern->instances.count; i++) {
@@ -382,6 +400,7 @@ enum wo_status wo_classify(struct wo_alloc_pattern *pattern, const struct wo_tra
   free(work.born_at);
   free(work.freed_at);
   free(work.pass_end);
+  free(work.pass_last);
   free(work.phase_at);
   free(work.remade);
   wo_size_counts_done(&work.lasting);

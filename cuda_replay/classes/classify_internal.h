@@ -18,6 +18,7 @@ struct wo__classing {
   uint32_t *freed_at;        /* instance that each request freed, or WO_NO_INSTANCE */
   uint8_t *phase_at;         /* phase of the latest birth up to each request */
   uint32_t *pass_end;        /* for each request: the next request that gave birth in another phase */
+  uint32_t *pass_last;       /* for each request: the last birth of its pass */
   uint32_t program_end;      /* the request after which an ending program only frees; none: the count of requests */
   uint32_t start_end;        /* the same for what was alive at the start */
   uint32_t last_backward;    /* the request at which the last finished backward pass began; none: 0 */

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "cuda_replay/classes/user_frame.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
@@ -161,15 +162,10 @@ static bool is_step_frame(const struct wo_frame *frame) {
   return wo_view_ends(frame->file, "/clip_grad.py");
 }
 
-/* PyTorch's C++ frames have no line; those of an interpreter that was built with debugging information have one, in a file of C.
- */
+/* PyTorch's C++ frames have no line up to 2.14, and their offset in a library since then. Those of an interpreter that was built
+ * with debugging information have one, in a file of C. */
 static bool is_python_frame(const struct wo_frame *frame) {
-  static const char *const native_endings[] = {".c", ".h", ".cc", ".cpp", ".hpp", ".cu", ".cuh", ".cxx", ".S"};
-  if (frame->line == 0) return false;
-  for (size_t i = 0; i < sizeof native_endings / sizeof native_endings[0]; i++) {
-    if (wo_view_ends(frame->file, native_endings[i])) return false;
-  }
-  return true;
+  return frame->line > 0 && wo_frame_origin(frame) != WO_FRAME_NATIVE;
 }
 
 /* Reads a Python frame: words in its function and file, and the few functions of PyTorch that show what runs. */

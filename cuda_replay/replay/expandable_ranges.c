@@ -1,5 +1,5 @@
 /* Ranges are adjacent in the address space: the smallest distance between the beginnings of two ranges bounds their size. If they
- * lie anywhere, a range that begins while another one is mapped above it ends before that one. */
+ * lie anywhere, a range that begins while another one exists ends before that one, or begins behind it. */
 #include "cuda_replay/replay/expandable_ranges_internal.h"
 
 #include <assert.h>
@@ -108,6 +108,7 @@ struct owner {
   uint64_t stream; /* raw pointer */
   bool is_small;
   uint64_t mapped_bytes;
+  uint64_t begin; /* of its range, where its first mapping was; 0: nothing is mapped, or it has several ranges (of pools) */
 };
 
 struct mapping {
@@ -127,7 +128,7 @@ static uint32_t owner_of(struct mapped *mapped, uint64_t stream, bool is_small) 
     if (mapped->owners[i].stream == stream && mapped->owners[i].is_small == is_small) return i;
   }
   if (mapped->owner_count == OWNERS_MAX) return OWNERS_MAX;
-  mapped->owners[mapped->owner_count] = (struct owner){stream, is_small, 0};
+  mapped->owners[mapped->owner_count] = (struct owner){.stream = stream, .is_small = is_small};
   return (uint32_t)mapped->owner_count++;
 }
 
@@ -137,14 +138,40 @@ static enum wo_status put_mapping(struct mapped *mapped, uint64_t address, struc
   return wo_address_map_put(&mapped->places, address, (uint32_t)mapped->list.count++);
 }
 
-/* Adds a mapping. *ret_distance: to the next mapping above, if the owner had none before, so that a range begins here. */
+/* The distance of a new range to the nearest beginning of another owner's; that may be unmapped by now. */
+static uint64_t distance_to_others(const struct mapped *mapped, uint64_t address) {
+  uint64_t least = UINT64_MAX;
+  for (size_t i = 0; i < mapped->owner_count; i++) {
+    const uint64_t begin = mapped->owners[i].begin;
+    const uint64_t distance = begin > address ? begin - address : address - begin;
+    if (begin > 0 && mapped->owners[i].mapped_bytes > 0 && distance < least) least = distance;
+  }
+  return least;
+}
+
+static void note_begin(struct owner *owner, uint64_t address) {
+  const uint64_t begin = owner->begin, apart = begin > address ? begin - address : address - begin;
+  if (owner->mapped_bytes == 0)
+    owner->begin = address;
+  else if (begin > 0 && apart >= CARD_MAX_BYTES / 8 * 9)
+    owner->begin = 0;
+  else if (begin > address)
+    owner->begin = address;
+}
+
+/* Adds a mapping. *ret_distance: to the next mapping above, or to another range, if the owner had none before, so that a range
+ * begins here. */
 static enum wo_status add_mapping(struct mapped *mapped, uint32_t owner, uint64_t address, uint64_t size_bytes,
                                   uint64_t *ret_distance) {
   struct wo_address_item above;
   *ret_distance = UINT64_MAX;
   if (owner == OWNERS_MAX) return WO_OK;
-  const bool begins = mapped->owners[owner].mapped_bytes == 0;
-  if (begins && wo_address_map_above(&mapped->places, address, &above)) *ret_distance = above.address - address;
+  if (mapped->owners[owner].mapped_bytes == 0) {
+    *ret_distance = distance_to_others(mapped, address);
+    const bool has_above = wo_address_map_above(&mapped->places, address, &above);
+    if (has_above && above.address - address < *ret_distance) *ret_distance = above.address - address;
+  }
+  note_begin(&mapped->owners[owner], address);
   mapped->owners[owner].mapped_bytes += size_bytes;
   return put_mapping(mapped, address, (struct mapping){address + size_bytes, owner});
 }
@@ -169,7 +196,7 @@ static enum wo_status remove_mappings(struct mapped *mapped, uint64_t address, u
   return status;
 }
 
-/* The smallest distance from the beginning of a range to what is mapped above it at that time. */
+/* The smallest distance of the beginning of a range to other ranges of that time. */
 static enum wo_status least_mapped(const struct wo_recording *recording, const struct wo_trace *trace,
                                    const struct wo_start *start, uint64_t floor_bytes, uint64_t *ret_least) {
   struct mapped mapped = {.owner_count = 0};

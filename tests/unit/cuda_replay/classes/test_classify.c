@@ -280,6 +280,22 @@ static void steps_share_their_parameters(void **state) {
   check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
 }
 
+/* A step that makes nothing shows by nothing but the gradients that go behind backward. */
+static void gradients_of_a_silent_step(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {SETUP, 4000, -1, WO_CLASS_RULE_START_SETUP},
+      {FORWARD, 5000, 2, WO_CLASS_RULE_ACTIVATION},
+      {BACKWARD, 4000, 4, WO_CLASS_RULE_GRADIENT},
+      {BACKWARD, 4000, 3, WO_CLASS_RULE_BACKWARD_TEMPORARY}, /* goes before the last one is born */
+      {BACKWARD, 700, 4, WO_CLASS_RULE_BACKWARD_TEMPORARY},
+      {FORWARD, 5000, 7, WO_CLASS_RULE_ACTIVATION},
+      {BACKWARD, 2000, 7, WO_CLASS_RULE_BACKWARD_TEMPORARY}, /* is cast at once */
+      {BACKWARD, 4000, -1, WO_CLASS_RULE_GRADIENT},
+  };
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
 /* A recording from the middle of a run: what it begins with and frees at the end of the program was there for good, also if parts
  * of the model stay. */
 static void a_late_recording_of_a_program_that_ends(void **state) {
@@ -299,7 +315,7 @@ static void workspaces_come_behind_products(void **state) {
   (void)state;
 #define LINE(n) "forward@linear.py:1|forward@m.py:" #n TRAIN
   static const struct row rows[] = {
-      {NULL, 300, -1, WO_CLASS_RULE_PARAMETER},          {LINE(1), 8000, -1, WO_CLASS_RULE_ACTIVATION},
+      {NULL, 300, -1, WO_CLASS_RULE_PARAMETER},           {LINE(1), 8000, -1, WO_CLASS_RULE_ACTIVATION},
       {LINE(1), 1000, 2, WO_CLASS_RULE_WORKSPACE},        {LINE(2), 2000, -1, WO_CLASS_RULE_ACTIVATION},
       {LINE(2), 1000, 4, WO_CLASS_RULE_WORKSPACE},        {LINE(3), 8000, -1, WO_CLASS_RULE_ACTIVATION},
       {LINE(3), 700, 6, WO_CLASS_RULE_FORWARD_TEMPORARY},
@@ -417,6 +433,7 @@ int main(void) {
       cmocka_unit_test(a_line_tells_its_weight),
       cmocka_unit_test(a_program_that_ends),
       cmocka_unit_test(steps_share_their_parameters),
+      cmocka_unit_test(gradients_of_a_silent_step),
       cmocka_unit_test(a_late_recording_of_a_program_that_ends),
       cmocka_unit_test(workspaces_come_behind_products),
       cmocka_unit_test(a_model_makes_no_casts),

@@ -635,24 +635,29 @@ static enum wo_status everything(const struct wo_recording *recording) {
   return status;
 }
 
-/* The end of a mapping whose beginning is gone still bounds the ranges that begin below it. */
-static void parts_of_mappings_bound_ranges(void **state) {
+/* A range whose beginning is unmapped still begins there, and bounds the ranges that begin below or above it. */
+static void ranges_that_exist_together_bound_each_other(void **state) {
   (void)state;
-  struct wo_recording *const recording = new_recording();
-  const uint64_t second = LARGE - 12000 * MIB, third = LARGE - 13000 * MIB;
-  uint64_t card_bytes = 0;
-  add_plain(recording, WO_ACTION_SEGMENT_MAP, LARGE - 9000 * MIB, 2 * MIB);
-  add_plain(recording, WO_ACTION_SEGMENT_MAP, LARGE, 60 * MIB);
-  add_plain(recording, WO_ACTION_SEGMENT_MAP, LARGE + 60 * MIB, 40 * MIB);
-  add_plain(recording, WO_ACTION_SEGMENT_UNMAP, LARGE + 20 * MIB, 60 * MIB); /* the ends of both stay */
-  add_plain(recording, WO_ACTION_SEGMENT_UNMAP, LARGE, 20 * MIB);
-  add_plain(recording, WO_ACTION_SEGMENT_UNMAP, LARGE - 9000 * MIB, 2 * MIB);
-  add_plain(recording, WO_ACTION_SEGMENT_MAP, second, 2 * MIB);
-  add_plain(recording, WO_ACTION_SEGMENT_UNMAP, second, 2 * MIB);
-  add_plain(recording, WO_ACTION_SEGMENT_MAP, third, 2 * MIB);
-  assert_int_equal(wo__card_bytes(recording, trace_of(recording), NULL, &card_bytes), WO_OK);
-  assert_int_equal(card_bytes, (12000 + 80 - 64) * MIB / 9 * 8);
-  wo_recording_free(recording);
+  static const struct {
+    uint64_t first_mib, second_mib, third_mib; /* small ranges, so far below the large one, one after the other */
+    uint64_t least_mib;
+  } rows[] = {{13000, 12000, 14000, 12000}, {12500, 13000, 14000, 12500}, {14000, 13000, 11000, 11000}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct wo_recording *const recording = new_recording();
+    uint64_t card_bytes = 0;
+    add_plain(recording, WO_ACTION_SEGMENT_MAP, LARGE - rows[i].first_mib * MIB, 2 * MIB);
+    add_plain(recording, WO_ACTION_SEGMENT_MAP, LARGE, 60 * MIB);
+    add_plain(recording, WO_ACTION_SEGMENT_MAP, LARGE + 60 * MIB, 40 * MIB);
+    add_plain(recording, WO_ACTION_SEGMENT_UNMAP, LARGE + 20 * MIB, 60 * MIB); /* the ends of both stay */
+    add_plain(recording, WO_ACTION_SEGMENT_UNMAP, LARGE, 20 * MIB);
+    add_plain(recording, WO_ACTION_SEGMENT_UNMAP, LARGE - rows[i].first_mib * MIB, 2 * MIB);
+    add_plain(recording, WO_ACTION_SEGMENT_MAP, LARGE - rows[i].second_mib * MIB, 2 * MIB);
+    add_plain(recording, WO_ACTION_SEGMENT_UNMAP, LARGE - rows[i].second_mib * MIB, 2 * MIB);
+    add_plain(recording, WO_ACTION_SEGMENT_MAP, LARGE - rows[i].third_mib * MIB, 2 * MIB);
+    assert_int_equal(wo__card_bytes(recording, trace_of(recording), NULL, &card_bytes), WO_OK);
+    assert_int_equal(card_bytes, (rows[i].least_mib - 64) * MIB / 9 * 8);
+    wo_recording_free(recording);
+  }
 }
 
 static void memory_can_run_out_anywhere(void **state) {
@@ -691,7 +696,7 @@ int main(void) {
       cmocka_unit_test(the_live_set_comes_first),
       cmocka_unit_test(loops_survive_small_cards),
       cmocka_unit_test(the_device_gives_what_was_recorded),
-      cmocka_unit_test(parts_of_mappings_bound_ranges),
+      cmocka_unit_test(ranges_that_exist_together_bound_each_other),
       cmocka_unit_test(memory_can_run_out_anywhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
