@@ -115,6 +115,7 @@ static const struct {
     {"all_reduce", false, 0, WO_STACK_COMMUNICATION},
     {"allreduce", false, 0, WO_STACK_COMMUNICATION},
     {"unshard", false, 0, WO_STACK_COMMUNICATION},
+    {"torch/nn/modules/conv.py", true, 0, WO_STACK_CONVOLUTION},
     {"dataloader", true, 0, WO_STACK_DATA},
     {"data_loader", true, 0, WO_STACK_DATA},
     {"collate", false, 0, WO_STACK_DATA},
@@ -234,6 +235,7 @@ static void read_node(struct wo_view function, struct frame_facts *facts) {
 static void read_native(const struct op_index *index, const struct wo_frame *frame, struct frame_facts *facts) {
   static const char prefix[] = "at::_ops::";
   facts->flags = WO_STACK_HAS_NATIVE;
+  if (frame->line > 0 && wo_view_is(frame->function, "??")) facts->flags |= WO_STACK_UNNAMED;
   for (size_t i = 0; i < sizeof native_words / sizeof native_words[0]; i++) {
     if (wo_view_has(frame->function, native_words[i].word)) facts->flags |= native_words[i].flag;
   }
@@ -265,6 +267,7 @@ static void add_native(const struct frame_facts *frame, struct wo_stack_facts *f
   if (frame->has_bias) facts->flags |= WO_STACK_BIAS;
   if (frame->is_layer) facts->flags |= WO_STACK_LAYER;
   if (frame->kind == WO_OP_MATMUL || frame->kind == WO_OP_CONVOLUTION) facts->flags |= WO_STACK_MATMUL;
+  if (frame->kind == WO_OP_CONVOLUTION) facts->flags |= WO_STACK_CONVOLUTION;
   if (frame->kind == WO_OP_SOFTMAX) facts->flags |= WO_STACK_SOFTMAX;
   if (frame->kind == WO_OP_LOSS || frame->kind == WO_OP_LOG_SOFTMAX) facts->flags |= WO_STACK_LOSS;
   if (frame->kind == WO_OP_PLUMBING || facts->kind != WO_OP_NONE) return;

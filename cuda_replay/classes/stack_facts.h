@@ -54,7 +54,9 @@ enum wo_stack_flag {
   WO_STACK_BIAS = 1 << 15,       /* a product that adds a vector (addmm) */
   WO_STACK_PLAN = 1 << 16,   /* the workspace of one of cuDNN's plans for a convolution: another plan needs another, or none */
   WO_STACK_MODULE = 1 << 17, /* inside of the call of a module: no batch is made there */
-  WO_STACK_LAYER = 1 << 18   /* a product that layers make with their weight (linear, addmm, convolution) */
+  WO_STACK_LAYER = 1 << 18,  /* a product that layers make with their weight (linear, addmm, convolution) */
+  WO_STACK_CONVOLUTION = 1 << 19,
+  WO_STACK_UNNAMED = 1 << 20 /* C++ frames without names, as torch 2.15 writes those that a library keeps to itself */
 };
 
 struct wo_stack_facts {
@@ -70,6 +72,12 @@ struct wo_stack_facts_set {
   size_t count, capacity;
   uint32_t all_flags; /* of all stacks together: everything that the recording shows */
 };
+
+/* Whether a recording has convolutions, but not the names of their kernels: their workspaces look like other temporaries. */
+static inline bool wo_stack_facts_hide_kernels(const struct wo_stack_facts_set *set) {
+  const uint32_t all = set->all_flags;
+  return (all & WO_STACK_CONVOLUTION) != 0 && ((all & WO_STACK_HAS_NATIVE) == 0 || (all & WO_STACK_UNNAMED) != 0);
+}
 
 /* The facts of all stacks. WO_E_NOMEM. */
 enum wo_status wo_stack_facts_make(const struct wo_recording *recording, struct wo_stack_facts_set *ret_set);

@@ -146,6 +146,7 @@ enum wo_replay_width {
   WO_WIDTH_SIZES,     /* how some allocations grow, or what a transform saves */
   WO_WIDTH_TRANSFORM, /* real programs with a transform were that far from its ends */
   WO_WIDTH_SINGLE,    /* the recording is of micro-batch 1: operators that copy nothing there do so at larger ones */
+  WO_WIDTH_KERNELS,   /* convolutions whose kernels and workspaces the recording does not name */
   WO_WIDTH_MIDDLE,    /* the recording begins in the middle of a run */
   WO_WIDTH_REST,      /* what real programs differ by anyway */
   WO_WIDTH_COUNT_
@@ -153,7 +154,8 @@ enum wo_replay_width {
 
 /* Where the peak of reserved bytes of a changed program lies (has_bounds): from the low end to the high one, and as far beyond
  * them as real programs were: by 1 %, by 3 % if the recording begins in the middle of a run, where its first step is a later one,
- * by 10 % from micro-batch 1 (docs/training.md, torch 2.7.1). Transforms have figures of their own. */
+ * by 10 % from micro-batch 1, and for convolutions without named kernels (docs/training.md). Transforms have figures of their
+ * own. */
 struct wo_replay_interval {
   uint64_t lo_bytes, hi_bytes;
   bool is_figure;              /* no end is more than 5 % from the likely peak, which may stand for it then */

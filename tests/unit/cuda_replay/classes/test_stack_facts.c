@@ -161,8 +161,28 @@ static void memory_out_is_told(void **state) {
   wo_recording_free(recording);
 }
 
+/* Workspaces of convolutions show by the names of their kernels only. */
+static void kernels_are_hidden(void **state) {
+  (void)state;
+  static const struct {
+    uint32_t flags;
+    bool is_hidden;
+  } sets[] = {
+      {WO_STACK_HAS_PYTHON, false},
+      {WO_STACK_HAS_PYTHON | WO_STACK_CONVOLUTION, true},
+      {WO_STACK_HAS_PYTHON | WO_STACK_HAS_NATIVE | WO_STACK_CONVOLUTION, false},
+      {WO_STACK_HAS_PYTHON | WO_STACK_HAS_NATIVE | WO_STACK_CONVOLUTION | WO_STACK_UNNAMED, true},
+      {WO_STACK_HAS_PYTHON | WO_STACK_HAS_NATIVE | WO_STACK_UNNAMED, false},
+  };
+  for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+    const struct wo_stack_facts_set set = {.all_flags = sets[i].flags};
+    assert_int_equal(wo_stack_facts_hide_kernels(&set), sets[i].is_hidden);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(kernels_are_hidden),
       cmocka_unit_test(stacks_tell),
       cmocka_unit_test(nodes_are_named_after_operators),
       cmocka_unit_test(empty_stacks_are_the_engines),
