@@ -119,10 +119,10 @@ struct wo_replay_interval wo_replay_interval(const struct wo_replay_report *repo
   widen(&widest, lo_bytes, likely->reserved_lo_bytes, WO_WIDTH_SIZES);
   widen(&widest, interval.lo_bytes, lo_bytes, below.why);
   widen(&widest, hi_bytes, interval.hi_bytes, above.why);
-  const uint64_t off_bytes = likely->reserved_hi_bytes / PERMILLE * FIGURE_PERMILLE;
+  const uint64_t middle_bytes = likely->reserved_lo_bytes + (likely->reserved_hi_bytes - likely->reserved_lo_bytes) / 2;
+  const uint64_t off_bytes = middle_bytes / PERMILLE * FIGURE_PERMILLE;
   interval.widest = widest.why;
-  interval.is_figure =
-      interval.hi_bytes <= likely->reserved_hi_bytes + off_bytes && interval.lo_bytes >= likely->reserved_hi_bytes - off_bytes;
+  interval.is_figure = interval.hi_bytes <= middle_bytes + off_bytes && interval.lo_bytes >= middle_bytes - off_bytes;
   return interval;
 }
 

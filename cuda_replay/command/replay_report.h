@@ -158,7 +158,7 @@ enum wo_replay_width {
  * own. */
 struct wo_replay_interval {
   uint64_t lo_bytes, hi_bytes;
-  bool is_figure;              /* no end is more than 5 % from the likely peak, which may stand for it then */
+  bool is_figure;              /* no end is more than 5 % from the middle of the likely peaks (over orders of addresses) */
   enum wo_replay_width widest; /* what contributes most */
 };
 struct wo_replay_interval wo_replay_interval(const struct wo_replay_report *report);
