@@ -143,13 +143,12 @@ static void class_by_stack(struct wo__classing *work) {
 /* Whether an instance is freed between the last birth of its pass and the next of forward: by a step that makes nothing
  * (momentum, in place), after which gradients go. What the last birth was made of goes there too, but at once. */
 static bool is_freed_by_step(const struct wo__classing *work, const struct wo_instance *instance) {
-  enum { CONSUMED_WITHIN = 3 };
   const uint32_t end = work->pass_end[instance->birth], last = work->pass_last[instance->birth];
   const bool is_before_forward = end < work->pattern->requests.count && work->phase_at[end] == WO_PHASE_FORWARD;
   if (!is_before_forward || instance->death <= last || work->born_at[last] == WO_NO_INSTANCE) return false;
   const struct wo_instance *const made = &work->pattern->instances.items[work->born_at[last]];
   const bool has_its_elements = made->size_bytes == instance->size_bytes || made->size_bytes == 2 * instance->size_bytes;
-  return made == instance || instance->death > last + CONSUMED_WITHIN || !has_its_elements;
+  return made == instance || instance->death > last + WO__CONSUMED_WITHIN || !has_its_elements;
 }
 
 /* Gradients: instances as large as a parameter that outlive backward, which made them. */

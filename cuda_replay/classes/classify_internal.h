@@ -33,6 +33,10 @@ struct wo__classing {
 
 #define WO_NO_INSTANCE UINT32_MAX
 
+/* A consumed tensor dies at most this many requests after its consumer is born (references in a frame or two are dropped
+ * first). */
+enum { WO__CONSUMED_WITHIN = 3 };
+
 /* Sets the rule of an instance; it is WO_CLASS_RULE_COUNT_ as long as no rule holds. */
 void wo__class_set(struct wo__classing *work, size_t instance, enum wo_class_rule rule);
 static inline bool wo__class_is_open(const struct wo__classing *work, size_t instance) {

@@ -7,23 +7,19 @@
 #include "cuda_replay/classes/classify_internal.h"
 #include "parsers/base/vec.h"
 
-/* A consumed tensor dies at most this many requests after its consumer is born (references in a frame or two are dropped
- * first). */
-enum { CONSUMED_WITHIN = 3 };
+/* The same elements in a type twice as wide or half as wide, or in the same. */
+static bool is_recast(uint64_t a, uint64_t b) {
+  return a == b || a == 2 * b || b == 2 * a;
+}
 
 /* Whether two sizes can belong to the same number of elements in two types of 1 to 4 bytes. */
 static bool is_resized(uint64_t a, uint64_t b) {
-  return a == b || a == 2 * b || b == 2 * a || a == 4 * b || b == 4 * a;
+  return is_recast(a, b) || a == 4 * b || b == 4 * a;
 }
 
 /* Whether an operator passes the elements of its operand on, one to one. Without operators (Python stacks only) it may. */
 static bool hands_on(struct wo_stack_facts facts) {
   return facts.kind == WO_OP_NONE || facts.kind == WO_OP_COPY || facts.kind == WO_OP_CAST || facts.kind == WO_OP_PLUMBING;
-}
-
-/* The same elements in a type twice as wide or half as wide, or in the same. */
-static bool is_recast(uint64_t a, uint64_t b) {
-  return a == b || a == 2 * b || b == 2 * a;
 }
 
 /* The instance that dies as the `step`-th request behind the birth of another; WO_NO_INSTANCE if none does. */
@@ -34,7 +30,7 @@ static uint32_t dead_behind(const struct wo__classing *work, const struct wo_ins
 
 /* Whether an instance is the cast of another than `source`: that one dies right after its birth. */
 static bool is_cast_of_another(const struct wo__classing *work, const struct wo_instance *made, uint32_t source) {
-  for (uint32_t step = 1; step <= CONSUMED_WITHIN; step++) {
+  for (uint32_t step = 1; step <= WO__CONSUMED_WITHIN; step++) {
     const uint32_t dead = dead_behind(work, made, step);
     if (dead == WO_NO_INSTANCE) return false;
     if (dead != source && is_recast(work->pattern->instances.items[dead].size_bytes, made->size_bytes)) return true;
@@ -65,7 +61,7 @@ static uint32_t source_of(const struct wo__classing *work, uint32_t consumer) {
   const struct wo_instance *instances = work->pattern->instances.items;
   const struct wo_instance *made = &instances[consumer];
   assert(made->birth != WO_NO_REQUEST);
-  for (uint32_t step = 1; step <= CONSUMED_WITHIN; step++) {
+  for (uint32_t step = 1; step <= WO__CONSUMED_WITHIN; step++) {
     const bool has_operator = wo__class_facts(work, consumer).kind != WO_OP_NONE;
     uint32_t dead = dead_behind(work, made, step);
     if (dead == WO_NO_INSTANCE && !has_operator) break; /* what is born next may have consumed it */

@@ -107,6 +107,24 @@ static enum wo_status refuse(struct maker *maker, enum wo_status status) {
   return keep(maker, maker->err->message, &maker->report->why);
 }
 
+/* Whether convolutions without named kernels make this part of what forward makes: the embedding of patches does not. */
+enum { CONVOLUTIONS_MIN_PCT = 20 };
+
+static bool hides_kernels(const struct wo_replay_report *report) {
+  const struct wo_stack_facts_set *const facts = &report->classes.facts;
+  if (!wo_stack_facts_hide_kernels(facts)) return false;
+  const struct wo_alloc_pattern *const pattern = wo_replay_needed(report);
+  double all_bytes = 0, convolution_bytes = 0;
+  for (size_t i = pattern->start_count; i < pattern->instances.count; i++) {
+    const struct wo_instance *const instance = &pattern->instances.items[i];
+    if (wo_replay_needed_classes(report)->marks.items[i].phase != WO_PHASE_FORWARD) continue;
+    all_bytes += (double)instance->size_bytes;
+    if ((wo_stack_facts_of(facts, instance->stack).flags & WO_STACK_CONVOLUTION) != 0)
+      convolution_bytes += (double)instance->size_bytes;
+  }
+  return convolution_bytes * 100 >= all_bytes * CONVOLUTIONS_MIN_PCT;
+}
+
 /* The classes of the recorded requests, and of those that the program needs if it went on without some. */
 static enum wo_status classify(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
@@ -116,6 +134,7 @@ static enum wo_status classify(struct maker *maker) {
        !wo_alloc_pattern_drop_probes(&report->needed_pattern) ||
        wo_classify(&report->needed_pattern, maker->trace, &report->needed_classes) != WO_OK))
     return wo_err_nomem(maker->err);
+  report->hides_kernels = hides_kernels(report);
   return WO_OK;
 }
 

@@ -43,7 +43,9 @@ bool wo_replay_is_interval(const struct wo_replay_report *report) {
 
 enum {
   WHOLE_PERMILLE = 10,
-  MIDDLE_PERMILLE = 30,
+  STACKLESS_PERMILLE = 60,
+  MIDDLE_PERMILLE = 30,        /* a step stands in for the first one */
+  WITHOUT_FIRST_PERMILLE = 90, /* none does */
   SINGLE_PERMILLE = 100,
   KERNELS_PERMILLE = 100,
   PERMILLE = 1000,
@@ -60,29 +62,14 @@ static void reach(struct beyond *beyond, uint64_t permille, enum wo_replay_width
   if (permille > beyond->permille) *beyond = (struct beyond){permille, why};
 }
 
-/* Whether convolutions without named kernels make this part of what forward makes: the embedding of patches does not. */
-enum { CONVOLUTIONS_MIN_PCT = 20 };
-
-static bool hides_kernels(const struct wo_replay_report *report) {
-  const struct wo_stack_facts_set *const facts = &report->classes.facts;
-  if (!wo_stack_facts_hide_kernels(facts)) return false;
-  const struct wo_alloc_pattern *const pattern = wo_replay_needed(report);
-  double all_bytes = 0, convolution_bytes = 0;
-  for (size_t i = pattern->start_count; i < pattern->instances.count; i++) {
-    const struct wo_instance *const instance = &pattern->instances.items[i];
-    if (wo_replay_needed_classes(report)->marks.items[i].phase != WO_PHASE_FORWARD) continue;
-    all_bytes += (double)instance->size_bytes;
-    if ((wo_stack_facts_of(facts, instance->stack).flags & WO_STACK_CONVOLUTION) != 0)
-      convolution_bytes += (double)instance->size_bytes;
-  }
-  return convolution_bytes * 100 >= all_bytes * CONVOLUTIONS_MIN_PCT;
-}
-
 static struct beyond find_beyond(const struct wo_replay_report *report, bool is_above) {
   const struct wo_change *const change = &report->change;
-  struct beyond beyond = {WHOLE_PERMILLE, WO_WIDTH_REST};
-  if (report->start_from != WO_START_EMPTY) reach(&beyond, MIDDLE_PERMILLE, WO_WIDTH_MIDDLE);
-  if (change->has_scale && hides_kernels(report)) reach(&beyond, KERNELS_PERMILLE, WO_WIDTH_KERNELS);
+  const bool has_stacks = (report->classes.facts.all_flags & (WO_STACK_HAS_PYTHON | WO_STACK_HAS_NATIVE)) != 0;
+  const bool has_first_step = report->whatif_course.has_first_step;
+  struct beyond beyond = {has_stacks ? WHOLE_PERMILLE : STACKLESS_PERMILLE, WO_WIDTH_REST};
+  if (report->start_from != WO_START_EMPTY)
+    reach(&beyond, has_first_step ? MIDDLE_PERMILLE : WITHOUT_FIRST_PERMILLE, WO_WIDTH_MIDDLE);
+  if (change->has_scale && report->hides_kernels) reach(&beyond, KERNELS_PERMILLE, WO_WIDTH_KERNELS);
   if (change->has_scale && change->scale.axes[WO_AXIS_MICRO_BATCH].from == 1 && change->scale.axes[WO_AXIS_MICRO_BATCH].to > 1)
     reach(&beyond, SINGLE_PERMILLE, WO_WIDTH_SINGLE);
   for (size_t i = 0; i < change->transform_count; i++) {

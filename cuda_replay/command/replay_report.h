@@ -56,6 +56,7 @@ struct wo_replay_report {
   struct wo_alloc_pattern recorded_pattern; /* owned: the requests of the recording */
   struct wo_alloc_pattern needed_pattern;   /* owned: the same without its probes, if it has any (wo_replay_needed) */
   struct wo_classes needed_classes;         /* owned: of that */
+  bool hides_kernels;                       /* much of forward is of convolutions whose kernels have no names */
 
   /* The recording. */
   struct wo_view path;
@@ -153,9 +154,9 @@ enum wo_replay_width {
 };
 
 /* Where the peak of reserved bytes of a changed program lies (has_bounds): from the low end to the high one, and as far beyond
- * them as real programs were: by 1 %, by 3 % if the recording begins in the middle of a run, where its first step is a later one,
- * by 10 % from micro-batch 1, and for convolutions without named kernels (docs/training.md). Transforms have figures of their
- * own. */
+ * them as real programs were (docs/training.md): by 1 %; by 6 % without stacks; if the recording begins in the middle of a run,
+ * by 3 % where a later step stands in for its first, else by 9 %; by 10 % from micro-batch 1, and for convolutions without named
+ * kernels. Transforms have figures of their own. */
 struct wo_replay_interval {
   uint64_t lo_bytes, hi_bytes;
   bool is_figure;              /* no end is more than 5 % from the middle of the likely peaks (over orders of addresses) */

@@ -127,6 +127,12 @@ uint32_t wo_alloc_pattern_last_birth(const struct wo_alloc_pattern *pattern) {
   return 0;
 }
 
+int wo_sized_instance_compare(const void *a, const void *b) {
+  const struct wo_sized_instance *const left = a, *const right = b;
+  if (left->size_bytes != right->size_bytes) return left->size_bytes < right->size_bytes ? -1 : 1;
+  return (left->instance > right->instance) - (left->instance < right->instance);
+}
+
 /* A row of the table of survivors, which is sorted by size and birth. */
 struct survivor {
   uint64_t size_bytes;

@@ -47,6 +47,13 @@ static inline bool wo_alloc_pattern_stays(const struct wo_alloc_pattern *pattern
   return instance < pattern->start_count && (death == WO_NO_REQUEST || death > last_birth);
 }
 
+/* An instance in a list that is sorted by size; those of one size by their indices. */
+struct wo_sized_instance {
+  uint64_t size_bytes;
+  uint32_t instance;
+};
+int wo_sized_instance_compare(const void *a, const void *b);
+
 #define WO_NO_SUCCESSOR UINT32_MAX
 
 /* Finds, for each instance alive at the start (start_count of them), the instance that takes its place: it has the same size, is

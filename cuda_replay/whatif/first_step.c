@@ -54,28 +54,17 @@ static enum wo_status find_states_at(const struct wo_alloc_pattern *pattern, str
 
 /* ---- The states ---- */
 
-struct sized {
-  uint64_t size_bytes;
-  uint32_t instance;
-};
-
-static int compare_sized(const void *a, const void *b) {
-  const struct sized *const left = a, *const right = b;
-  if (left->size_bytes != right->size_bytes) return left->size_bytes < right->size_bytes ? -1 : 1;
-  return (left->instance > right->instance) - (left->instance < right->instance);
-}
-
 /* Instances of a class by size; those of one size by address. */
-static struct sized *gather(const struct wo_alloc_pattern *pattern, enum wo_alloc_class class_, size_t count) {
+static struct wo_sized_instance *gather(const struct wo_alloc_pattern *pattern, enum wo_alloc_class class_, size_t count) {
   const uint32_t last_birth = wo_alloc_pattern_last_birth(pattern);
-  struct sized *const list = malloc((count + 1) * sizeof *list);
+  struct wo_sized_instance *const list = malloc((count + 1) * sizeof *list);
   size_t n = 0;
   for (uint32_t i = 0; list && i < pattern->start_count; i++) {
     const struct wo_instance *const instance = &pattern->instances.items[i];
     const bool is_one = instance->class_ == class_ && wo_alloc_pattern_stays(pattern, i, last_birth);
-    if (is_one) list[n++] = (struct sized){instance->size_bytes, i};
+    if (is_one) list[n++] = (struct wo_sized_instance){instance->size_bytes, i};
   }
-  if (list) qsort(list, count, sizeof *list, compare_sized);
+  if (list) qsort(list, count, sizeof *list, wo_sized_instance_compare);
   return list;
 }
 
@@ -92,8 +81,8 @@ static int compare_turns(const void *a, const void *b) {
 }
 
 /* The n-th of the parameters of a size has the n-th part of the states of that size. */
-static void give_turns(const struct sized *parameters, size_t parameter_count, const struct sized *states, size_t count,
-                       struct turn *turns) {
+static void give_turns(const struct wo_sized_instance *parameters, size_t parameter_count, const struct wo_sized_instance *states,
+                       size_t count, struct turn *turns) {
   size_t p = 0;
   for (size_t first = 0, end; first < count; first = end) {
     for (end = first + 1; end < count && states[end].size_bytes == states[first].size_bytes;) end++;
@@ -109,8 +98,8 @@ static void give_turns(const struct sized *parameters, size_t parameter_count, c
 
 static bool order_states(const struct wo_alloc_pattern *pattern, struct wo_first_step *step) {
   const size_t parameter_count = count_of(pattern, WO_CLASS_PARAMETER);
-  struct sized *const parameters = gather(pattern, WO_CLASS_PARAMETER, parameter_count);
-  struct sized *const states = gather(pattern, WO_CLASS_OPTIMIZER, step->count);
+  struct wo_sized_instance *const parameters = gather(pattern, WO_CLASS_PARAMETER, parameter_count);
+  struct wo_sized_instance *const states = gather(pattern, WO_CLASS_OPTIMIZER, step->count);
   struct turn *const turns = malloc(step->count * sizeof *turns);
   step->states = malloc(step->count * sizeof *step->states);
   const bool is_made = parameters && states && turns && step->states;

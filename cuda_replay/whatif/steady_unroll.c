@@ -122,30 +122,20 @@ static bool run_first_step(struct unroll *unroll, const struct wo_first_step *st
   return step->states_at < step->end || make_states(unroll, step);
 }
 
-struct sized {
-  uint64_t size_bytes;
-  uint32_t instance;
-};
-
-static int compare_sized(const void *a, const void *b) {
-  const struct sized *const left = a, *const right = b;
-  if (left->size_bytes != right->size_bytes) return left->size_bytes < right->size_bytes ? -1 : 1;
-  return (left->instance > right->instance) - (left->instance < right->instance);
-}
-
 static bool is_left(const struct unroll *unroll, uint32_t instance) {
   return unroll->now[instance] != NOT_MADE && unroll->to.instances.items[unroll->now[instance]].death == WO_NO_REQUEST;
 }
 
 /* Instances first .. end - 1 that are left (or that are missing), by size. */
-static struct sized *gather(const struct unroll *unroll, size_t first, size_t end, bool wants_left, size_t *ret_count) {
-  struct sized *const list = malloc((end - first + 1) * sizeof *list);
+static struct wo_sized_instance *gather(const struct unroll *unroll, size_t first, size_t end, bool wants_left,
+                                        size_t *ret_count) {
+  struct wo_sized_instance *const list = malloc((end - first + 1) * sizeof *list);
   *ret_count = 0;
   for (size_t i = first; list && i < end; i++) {
     const bool is_wanted = wants_left ? is_left(unroll, (uint32_t)i) : unroll->now[i] == NOT_MADE;
-    if (is_wanted) list[(*ret_count)++] = (struct sized){unroll->from->instances.items[i].size_bytes, (uint32_t)i};
+    if (is_wanted) list[(*ret_count)++] = (struct wo_sized_instance){unroll->from->instances.items[i].size_bytes, (uint32_t)i};
   }
-  if (list) qsort(list, *ret_count, sizeof *list, compare_sized);
+  if (list) qsort(list, *ret_count, sizeof *list, wo_sized_instance_compare);
   return list;
 }
 
@@ -154,8 +144,8 @@ static struct sized *gather(const struct unroll *unroll, size_t first, size_t en
 static bool end_first_step(struct unroll *unroll) {
   const size_t start_count = unroll->from->start_count;
   size_t missing_count, left_count, m = 0;
-  struct sized *const missing = gather(unroll, 0, start_count, false, &missing_count);
-  struct sized *const left = gather(unroll, start_count, unroll->from->instances.count, true, &left_count);
+  struct wo_sized_instance *const missing = gather(unroll, 0, start_count, false, &missing_count);
+  struct wo_sized_instance *const left = gather(unroll, start_count, unroll->from->instances.count, true, &left_count);
   bool is_made = missing && left;
   for (size_t l = 0; is_made && l < left_count; l++) {
     const uint32_t made = unroll->now[left[l].instance];

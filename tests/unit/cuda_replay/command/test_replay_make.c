@@ -52,10 +52,11 @@ static struct wo_recording *recording_of(const char *lines) {
 
 /* ---- Intervals ---- */
 
-/* Beyond the ends by 1 %, by 3 % from the middle of a run, by 10 % from micro-batch 1, by 10 % and 5 % for checkpointing. */
+/* Beyond the ends by 1 %, by 6 % without stacks, by 3 or 9 % from the middle of a run, by 10 % from micro-batch 1, by 10 % and 5
+ * % for checkpointing. */
 static void intervals_reach_beyond_their_ends(void **state) {
   (void)state;
-  struct wo_replay_report report = {.has_bounds = true};
+  struct wo_replay_report report = {.has_bounds = true, .classes.facts.all_flags = WO_STACK_HAS_PYTHON};
   static const struct wo_transform checkpoint = {.above_pct = 10, .below_pct = 5};
   report.bounds[WO_BOUND_LOW] = (struct wo_replay_case){.reserved_lo_bytes = 90000, .reserved_hi_bytes = 95000};
   report.bounds[WO_BOUND_LIKELY] = (struct wo_replay_case){.reserved_lo_bytes = 100000, .reserved_hi_bytes = 110000};
@@ -66,9 +67,14 @@ static void intervals_reach_beyond_their_ends(void **state) {
   report.capacity.uncertainty_bytes = 20000;
   assert_int_equal(wo_replay_uncertainty(&report), 20000);
   report.start_from = WO_START_REBUILT;
+  assert_int_equal(wo_replay_interval(&report).lo_bytes, 81900); /* no step stands in for the first one */
+  report.whatif_course.has_first_step = true;
   assert_int_equal(wo_replay_interval(&report).lo_bytes, 87300);
   assert_int_equal(wo_replay_interval(&report).hi_bytes, 113300);
   report.start_from = WO_START_EMPTY;
+  report.classes.facts.all_flags = 0;
+  assert_int_equal(wo_replay_interval(&report).lo_bytes, 84600);
+  report.classes.facts.all_flags = WO_STACK_HAS_PYTHON;
   report.change.has_scale = true;
   report.change.scale.axes[WO_AXIS_MICRO_BATCH] = (struct wo_scale_axis){1, 4};
   assert_int_equal(wo_replay_interval(&report).lo_bytes, 81000);
@@ -93,7 +99,7 @@ static void figures_are_close(void **state) {
       {940000, 1000000, 1000000, 1000000, false, WO_WIDTH_SIZES}, {900000, 900000, 1000000, 1000000, false, WO_WIDTH_ORDER},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct wo_replay_report report = {.has_bounds = true};
+    struct wo_replay_report report = {.has_bounds = true, .classes.facts.all_flags = WO_STACK_HAS_PYTHON};
     report.bounds[WO_BOUND_LOW] = (struct wo_replay_case){.reserved_lo_bytes = rows[i].low, .reserved_hi_bytes = rows[i].low};
     report.bounds[WO_BOUND_LIKELY] =
         (struct wo_replay_case){.reserved_lo_bytes = rows[i].least, .reserved_hi_bytes = rows[i].most};
