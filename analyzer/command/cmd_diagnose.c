@@ -4,6 +4,7 @@
  * that of an error, so that scripts notice. */
 #include "analyzer/command/commands.h"
 #include "analyzer/scan/read_job.h"
+#include "analyzer/show/show.h"
 #include "parsers/base/limits.h"
 
 /* Messages of one sort that are written one by one; the rest is counted. */
@@ -63,11 +64,7 @@ static void write_events(const struct wo_job *job, struct wo_text *out) {
 enum wo_exit wo_command_write_report(const struct wo_call *call, const struct wo_job *job, const struct wo_pack *pack) {
   struct wo_report *report = NULL;
   if (wo_report_make(job, pack, &report) != WO_OK) return WO_EXIT_ERROR;
-  if (call->format == WO_OUT_JSON) {
-    wo_report_json(report, call->out);
-  } else {
-    wo_report_text(report, call->style, call->out);
-  }
+  wo_show_report(call, report);
   const bool is_failed = wo_report_tells_failure(report) || job->story.failure != WO_EVENT_NONE;
   wo_report_free(report);
   return is_failed ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;

@@ -131,6 +131,34 @@ static enum wo_status find_causes(const struct wo_diagnosis *diagnosis, size_t *
   return places ? WO_OK : WO_E_NOMEM;
 }
 
+static struct wo_view render(const struct wo_diagnosis *diagnosis, const struct wo_template *text, bool *has_unknown) {
+  return wo_localize_text(diagnosis, wo_template_render(text, &diagnosis->source, diagnosis->arena, has_unknown));
+}
+
+/* A row that would have a question mark in it is left out. */
+static void make_rows(const struct wo_diagnosis *diagnosis, struct wo_finding *finding) {
+  const struct wo_cause *const cause = finding->cause;
+  struct wo_finding_row *const rows = wo_arena_array(diagnosis->arena, cause->show_count + 1, sizeof *rows);
+  for (size_t i = 0; rows && i < cause->show_count; i++) {
+    if (!wo_diagnosis_holds(diagnosis, cause->show[i].when)) continue;
+    bool has_unknown = false;
+    const struct wo_view text = render(diagnosis, cause->show[i].say, &has_unknown);
+    if (!has_unknown) rows[finding->row_count++] = (struct wo_finding_row){cause->show[i].label, text};
+  }
+  finding->rows = rows;
+}
+
+static void make_texts(const struct wo_diagnosis *diagnosis, struct wo_finding *finding) {
+  const struct wo_cause *const cause = finding->cause;
+  finding->title = render(diagnosis, cause->title, NULL);
+  finding->summary = render(diagnosis, cause->summary, NULL);
+  if (diagnosis->is_brief) return;
+  bool has_unknown = false;
+  const struct wo_view headline = render(diagnosis, cause->headline, &has_unknown);
+  if (!has_unknown) finding->headline = headline;
+  make_rows(diagnosis, finding);
+}
+
 enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, const struct wo_finding **ret_findings, size_t *ret_count) {
   size_t *places = NULL;
   size_t place_count = 0, count = 0;
@@ -145,10 +173,7 @@ enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, const struct wo
   }
   drop_excluded(findings, &count);
   for (size_t i = 0; i < count; i++) { /* texts are made once for each cause that is shown */
-    const struct wo_cause *cause = findings[i].cause;
-    findings[i].title = wo_localize_text(diagnosis, wo_template_render(cause->title, &diagnosis->source, diagnosis->arena, NULL));
-    findings[i].summary =
-        wo_localize_text(diagnosis, wo_template_render(cause->summary, &diagnosis->source, diagnosis->arena, NULL));
+    make_texts(diagnosis, &findings[i]);
     wo_diagnose_fixes(diagnosis, &findings[i]);
     if (!diagnosis->is_brief) wo_diagnose_would_tell(diagnosis, findings, count, i);
   }

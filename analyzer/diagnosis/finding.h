@@ -60,9 +60,18 @@ struct wo_finding_fix {
   const struct wo_proof *proof;     /* of `whyoom verify`; NULL: none */
 };
 
+/* A row of the first screen: "steady", "67.04 GiB of 79.15 GiB". */
+struct wo_finding_row {
+  struct wo_view label;
+  struct wo_view text;
+};
+
 struct wo_finding {
   const struct wo_cause *cause;
   struct wo_view title;
+  struct wo_view headline; /* the cause in a few words; empty: the title is short */
+  const struct wo_finding_row *rows;
+  size_t row_count;
   struct wo_view summary;
   enum wo_confidence confidence;
   double score;

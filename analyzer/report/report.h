@@ -23,6 +23,7 @@ struct wo_report_memory {
   struct wo_memory_part parts[8];
   size_t part_count;
   bool is_contradictory;        /* the parts cannot all be true: no bar is drawn */
+  bool is_room_clear;           /* clearly more was free than the refused request wanted */
   struct wo_view arithmetic[6]; /* lines such as "free 1.06 + unallocated 11.62 = 12.68 GiB >= 2.00 GiB wanted" */
   size_t arithmetic_count;
 };

@@ -9,6 +9,7 @@
 
 #include "analyzer/report/report_json_internal.h"
 #include "analyzer/report/report_text_internal.h"
+#include "analyzer/report/report_words.h"
 #include "analyzer/facts/sizes.h"
 #include "parsers/base/units.h"
 
@@ -195,6 +196,16 @@ static void put_arguments(struct writer *w, cJSON *finding, const char *key, con
   }
 }
 
+/* The rows of numbers that make the cause visible on the first screen. */
+static void put_rows(struct writer *w, cJSON *finding_object, const struct wo_finding *finding) {
+  cJSON *const array = wo_json_put_array(&w->json, finding_object, "shown");
+  for (size_t i = 0; i < finding->row_count; i++) {
+    cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+    wo_json_put(&w->json, object, "label", wo_json_text(&w->json, finding->rows[i].label));
+    wo_json_put(&w->json, object, "text", wo_json_text(&w->json, finding->rows[i].text));
+  }
+}
+
 /* The text to paste; null if there is no spelling. */
 static void put_spelling(struct writer *w, cJSON *object, const struct wo_spelling *spelling) {
   w->line.len = 0;
@@ -272,8 +283,10 @@ static void put_finding(struct writer *w, cJSON *array, const struct wo_finding 
   wo_json_put(&w->json, object, "id", wo_json_text(&w->json, finding->cause->id));
   wo_json_put(&w->json, object, "family", wo_json_text(&w->json, finding->cause->family));
   wo_json_put(&w->json, object, "title", wo_json_text(&w->json, finding->title));
+  if (finding->headline.len > 0) wo_json_put(&w->json, object, "headline", wo_json_text(&w->json, finding->headline));
+  put_rows(w, object, finding);
   wo_json_put(&w->json, object, "summary", wo_json_text(&w->json, finding->summary));
-  wo_json_put_name(&w->json, object, "confidence", wo__confidence_name(finding->confidence));
+  wo_json_put_name(&w->json, object, "confidence", wo_report_confidence_name(finding->confidence));
   wo_json_put(&w->json, object, "score", wo_json_number(finding->score));
   wo_json_put_bool(&w->json, object, "is_failure", finding->cause->is_failure);
   put_arguments(w, object, "for", finding->for_, finding->for_count);

@@ -49,9 +49,9 @@ static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memo
   const char *const s = WO_BYTES_TEXT(sum);
   const char *const verdict = sum >= tried.number.mid ? "enough, but not in one piece" : "not enough, even in one piece";
   if (room.number.mid >= tried.number.mid) {
-    const bool is_clear = room.number.mid >= CLEAR_ROOM * tried.number.mid && room.number.mid >= tried.number.mid + CLEAR_BYTES;
+    memory->is_room_clear = room.number.mid >= CLEAR_ROOM * tried.number.mid && room.number.mid >= tried.number.mid + CLEAR_BYTES;
     add_line(memory, wo_arena_format(diagnosis->arena, "free %s >= %s wanted: the card itself was %s", f, t,
-                                     is_clear ? "not full" : "full but for what the driver rounds up"));
+                                     memory->is_room_clear ? "not full" : "full but for what the driver rounds up"));
   } else if (idle.is_known) {
     add_line(memory, wo_arena_format(diagnosis->arena, "free %s + unallocated %s = %s %s %s wanted: %s", f,
                                      WO_BYTES_TEXT(idle.number.mid), s, sum >= tried.number.mid ? ">=" : "<", t, verdict));

@@ -5,6 +5,7 @@
 #include "analyzer/files/names.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/report_text_internal.h"
+#include "analyzer/report/report_words.h"
 #include "analyzer/story/story.h"
 #include "parsers/base/units.h"
 
@@ -164,7 +165,7 @@ static void fill_end(const struct filler *f) {
     const struct wo_finding *const finding = &report->findings[0];
     row->cause = finding->cause->id;
     row->family = finding->cause->family;
-    row->confidence = wo_view_of(wo__confidence_name(finding->confidence));
+    row->confidence = wo_view_of(wo_report_confidence_name(finding->confidence));
     row->title = finding->title;
   }
   if (!failure) return;
@@ -222,7 +223,7 @@ static struct wo_view list_settings(const struct filler *f) {
   for (size_t i = 0; i < count && text.len < SETTINGS_BYTES; i++) {
     if (i > 0) wo_text_add(&text, "\n");
     wo_text_add(&text, "%.*s=", WO_SHOWN(sorted[i]->knob->id));
-    wo__add_value(&text, &sorted[i]->value);
+    wo_report_add_value(&text, &sorted[i]->value);
   }
   const struct wo_view settings = take(f, &text, SETTINGS_BYTES);
   wo_text_done(&text);
@@ -274,10 +275,10 @@ static struct wo_view describe_fix(const struct filler *f, const struct wo_findi
     if (i > 0) wo_text_add(&text, ", ");
     wo_text_add_view(&text, key);
     wo_text_add(&text, " ");
-    if (change->from.is_known) wo__add_value(&text, &change->from);
+    if (change->from.is_known) wo_report_add_value(&text, &change->from);
     wo_text_add(&text, change->from.is_known ? " -> " : "-> ");
     if (change->spelling.key.len > 0) wo_text_add_view(&text, change->spelling.value);
-    if (change->spelling.key.len == 0) wo__add_value(&text, &change->to);
+    if (change->spelling.key.len == 0) wo_report_add_value(&text, &change->to);
   }
   if (fix->change_count == 0) wo_text_add_view(&text, fix->title);
   const struct wo_view words = take(f, &text, CHANGE_BYTES);

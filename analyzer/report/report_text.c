@@ -3,6 +3,7 @@
  * In: struct wo_report. Out: lines. The order is that of a reader in a hurry: job, diagnosis with its place, numbers, reasons,
  * fixes, then everything else. No decisions are made here and no number is computed that the report does not hold. */
 #include "analyzer/report/report_text_internal.h"
+#include "analyzer/report/report_words.h"
 
 #include <assert.h>
 
@@ -136,6 +137,22 @@ static void write_in_full(struct wo__writer *w, const char *tag, const struct wo
   wo__write_body(w, finding);
 }
 
+/* The numbers that the first screen shows of the cause, in the same words. */
+static void put_row(struct wo__writer *w, const struct wo_finding_row *row) {
+  wo_text_add(wo__writer_start(w), "%.*s: %.*s", WO_SHOWN(row->label), WO_SHOWN(row->text));
+  wo__put_lines(w, WO__INDENT, WO__FURTHER, wo__writer_scratch(w));
+}
+
+/* "short by 166 to 799 MiB: 2.32 GiB wanted - 1.55 GiB free - 0 to 612.41 MiB idle": what the savings of fixes are compared with. */
+static void put_shortage(struct wo__writer *w) {
+  const struct wo_shortage *const shortage = &w->report->shortage;
+  if (!shortage->is_known || shortage->bytes.hi <= 0) return;
+  wo_text_add(wo__writer_start(w), "short by ");
+  wo_report_add_range(&w->scratch, shortage->bytes);
+  if (shortage->formula.len > 0) wo_text_add(&w->scratch, ": %.*s", WO_SHOWN(shortage->formula));
+  wo__put_lines(w, WO__INDENT, WO__FURTHER, wo__writer_scratch(w));
+}
+
 /* The first finding in full, with the place of the failure and the card. The other findings explain the same failure, so the
  * place and the card are not repeated there. If nothing failed, the first note is written in full. */
 static void write_diagnosis(struct wo__writer *w) {
@@ -153,11 +170,14 @@ static void write_diagnosis(struct wo__writer *w) {
     wo__write_quote(w, w->where);
   }
   wo__put_paragraph(w, finding->summary);
+  if (finding->row_count > 0) wo__end_line(w);
+  for (size_t i = 0; i < finding->row_count; i++) put_row(w, &finding->rows[i]);
   if (report->has_memory) {
     wo__end_line(w);
     wo__page_memory(&w->page, &report->memory);
   }
   if (report->request != NULL) wo__page_request(&w->page, report->request);
+  put_shortage(w);
   wo__write_body(w, finding);
 }
 
@@ -174,7 +194,7 @@ static void write_others(struct wo__writer *w) {
       continue;
     }
     wo_text_add(wo__writer_start(w), "%.*s (%.*s, %s)", WO_SHOWN(finding->title), WO_SHOWN(finding->cause->id),
-                wo__confidence_name(finding->confidence));
+                wo_report_confidence_name(finding->confidence));
     wo__put_labelled(w, finding->cause->is_failure ? "also possible:" : "also note:", wo__writer_scratch(w));
   }
 }

@@ -11,10 +11,10 @@
  * In: struct wo_finding and its event. Out: lines of a page. Only a setting or command may be wider than the page: a broken one
  * could not be pasted. */
 #include <assert.h>
-#include <math.h>
 
 #include "analyzer/diagnosis/diagnose.h"
 #include "analyzer/report/report_text_internal.h"
+#include "analyzer/report/report_words.h"
 #include "parsers/base/units.h"
 
 enum {
@@ -24,45 +24,6 @@ enum {
 };
 
 /* ---- Small texts ---- */
-
-/* Durations are written as SLURM prints them, so that they can be compared with sacct. */
-void wo__add_value(struct wo_text *text, const struct wo_value *value) {
-  char buf[40];
-  const double number = value->number.mid;
-  switch (value->unit) {
-  case WO_UNIT_BOOL:
-    wo_text_add(text, "%s", value->truth == WO_TRUE ? "true" : "false");
-    break;
-  case WO_UNIT_NUMBER:
-    wo_text_add(text, number == floor(number) && fabs(number) < 1e15 ? "%.0f" : "%g", number);
-    break;
-  case WO_UNIT_BYTES:
-    wo_text_add(text, "%s", wo_units_bytes_text(number, buf, sizeof buf));
-    break;
-  case WO_UNIT_DURATION:
-    wo_text_add(text, "%s", wo_units_duration_text((int64_t)number, buf, sizeof buf));
-    break;
-  case WO_UNIT_TEXT:
-    wo_text_add_view(text, value->text);
-    break;
-  case WO_UNIT_NONE:
-    break;
-  }
-}
-
-/* "6.0 to 9.0 GiB", "up to 9.0 GiB", "6.0 GiB"; in MiB below one GiB. Bounds that differ by at most 1 % are written as one
- * number. A lower bound that is not positive means "perhaps nothing". */
-static void add_range(struct wo_text *text, struct wo_interval bytes) {
-  const bool is_small = bytes.hi < WO_GIB;
-  const double unit = is_small ? WO_MIB : WO_GIB;
-  const int decimals = is_small ? 0 : 1;
-  if (bytes.lo <= 0) {
-    wo_text_add(text, "up to ");
-  } else if (bytes.hi - bytes.lo > bytes.hi / 100) {
-    wo_text_add(text, "%.*f to ", decimals, bytes.lo / unit);
-  }
-  wo_text_add(text, "%.*f %s", decimals, bytes.hi / unit, is_small ? "MiB" : "GiB");
-}
 
 /* "  label: one; two; three", wrapped. */
 static void put_joined(struct wo__writer *w, const char *label, const struct wo_view *texts, size_t count) {
@@ -233,7 +194,7 @@ void wo__write_quote(const struct wo__writer *w, const struct wo_event *event) {
 
 /* "error[fragmentation]: title                likely". The id in brackets is an argument of `whyoom explain`. */
 void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_finding *finding) {
-  const struct wo_view confidence = wo_view_of(wo__confidence_name(finding->confidence));
+  const struct wo_view confidence = wo_view_of(wo_report_confidence_name(finding->confidence));
   const size_t width = w->page.style.width;
   wo_text_add(wo__writer_start(w), "%s[%.*s]:", tag, WO_SHOWN(finding->cause->id));
   size_t column = wo_page_flow(&w->page, 0, WO__INDENT, WO_TINT_ERROR, wo__writer_scratch(w));
@@ -287,7 +248,7 @@ static void add_present(const struct wo__writer *w, struct wo_text *text, const 
   const struct wo_event *const where = wo_event_get(w->events, change->where);
   if (!change->from.is_known && where == NULL) return;
   wo_text_add(text, "# now ");
-  if (change->from.is_known) wo__add_value(text, &change->from);
+  if (change->from.is_known) wo_report_add_value(text, &change->from);
   if (change->from.is_known && where != NULL) wo_text_add(text, ", ");
   if (where != NULL) wo__add_place(w, text, where);
 }
@@ -298,7 +259,7 @@ static void write_change(struct wo__writer *w, size_t indent, const struct wo_fi
   wo_spelling_add(text, &change->spelling);
   if (change->spelling.key.len == 0) {
     wo_text_add(text, "%.*s=", WO_SHOWN(change->knob));
-    wo__add_value(text, &change->to);
+    wo_report_add_value(text, &change->to);
   }
   wo__indent(w, indent);
   wo_page_put(&w->page, WO_TINT_FIX, wo__writer_scratch(w));
@@ -344,36 +305,14 @@ static void write_needs(struct wo__writer *w, size_t indent, const struct wo_fin
   wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
 }
 
-/* "enough alone: needs 1.2 GiB, frees 2.1 to 3.4 GiB, leaves 0.9 to 2.2 GiB: ...": the memory that a fix frees, compared with
- * the missing memory, and the sum behind it, so that a reader can check it. */
+/* "enough: frees 2.1 to 3.4 GiB of the 1.2 GiB missing: ...": the verdict, and the sum behind it, so that a reader can check it.
+ */
 static void write_saves(struct wo__writer *w, size_t indent, const struct wo_finding_fix *fix) {
-  static const char *const verdicts[] = {[WO_SUFFICES_UNKNOWN] = "",
-                                         [WO_SUFFICES_YES] = "enough alone",
-                                         [WO_SUFFICES_MAYBE] = "may be enough",
-                                         [WO_SUFFICES_NO] = "not enough alone"};
   write_needs(w, indent, fix);
-  const char *const verdict = verdicts[fix->suffices];
-  wo_text_add(wo__writer_start(w), "%s", verdict);
-  if (fix->has_saves && fix->suffices != WO_SUFFICES_UNKNOWN && fix->shortage_bytes.hi > 0) {
-    wo_text_add(&w->scratch, ": needs ");
-    add_range(&w->scratch, fix->shortage_bytes);
+  wo_report_add_verdict(wo__writer_start(w), fix);
+  if (fix->has_saves && fix->saves_formula.len > 0) {
+    wo_text_add(&w->scratch, ": %.*s", WO_SHOWN(fix->saves_formula));
   }
-  if (!fix->has_saves) {
-    wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
-    return;
-  }
-  wo_text_add(&w->scratch, "%sfrees ", w->scratch.len > 0 ? ", " : "");
-  add_range(&w->scratch, fix->saves_bytes);
-  struct wo_interval room;
-  if (wo_suffice_headroom(fix, &room)) {
-    wo_text_add(&w->scratch, ", leaves ");
-    add_range(&w->scratch, room);
-  } else if (fix->suffices == WO_SUFFICES_NO && fix->shortage_bytes.lo > fix->saves_bytes.hi) {
-    wo_text_add(&w->scratch, ", still lacks ");
-    add_range(&w->scratch, wo_interval_minus(fix->shortage_bytes, fix->saves_bytes));
-  }
-  if (fix->saves_formula.len > 0) wo_text_add(&w->scratch, ": ");
-  wo_text_add_view(&w->scratch, fix->saves_formula);
   wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
 }
 

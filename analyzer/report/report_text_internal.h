@@ -33,9 +33,6 @@ void wo__add_path(struct wo_text *text, struct wo_view path);
 void wo__add_place(const struct wo__writer *w, struct wo_text *text, const struct wo_event *event);
 void wo__add_short_place(const struct wo__writer *w, struct wo_text *text, const struct wo_event *event);
 
-/* "certain", "likely" or "possible". */
-const char *wo__confidence_name(enum wo_confidence confidence);
-
 /* Ends the line / writes blanks. */
 void wo__end_line(const struct wo__writer *w);
 void wo__indent(const struct wo__writer *w, size_t columns);
@@ -67,9 +64,6 @@ void wo__write_settings(struct wo__writer *w);
 
 /* Whether wo__write_settings writes anything. */
 bool wo__has_settings(const struct wo__writer *w);
-
-/* Adds a known value as people write it; nothing for one without a unit. */
-void wo__add_value(struct wo_text *text, const struct wo_value *value);
 
 /* Whether a trace gets a line: one sample at the start of a log gets one only if verbose. */
 bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_card_trace *monitor);

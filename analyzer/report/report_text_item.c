@@ -67,13 +67,6 @@ void wo__add_short_place(const struct wo__writer *w, struct wo_text *text, const
   }
 }
 
-const char *wo__confidence_name(enum wo_confidence confidence) {
-  static const char *const names[] = {
-      [WO_CONFIDENCE_POSSIBLE] = "possible", [WO_CONFIDENCE_LIKELY] = "likely", [WO_CONFIDENCE_CERTAIN] = "certain"};
-  assert((size_t)confidence < sizeof names / sizeof *names);
-  return names[confidence];
-}
-
 /* ---- Lines ----
  *
  * Every part of the report starts at the beginning of a line and ends its last line, so that parts can be left out or moved

@@ -2,13 +2,14 @@
  *
  *   GPU 1  39.39 GiB
  *   [###########################............-  ]
- *     # 26.11 allocated  . 11.62 unallocated  - 0.60 non-PyTorch  1.06 free  (GiB)
+ *     # 26.11 tensors  . 11.62 idle  - 0.60 outside PyTorch  1.06 free  (GiB)
  *
  * In: struct wo_report_memory. Out: three or more lines of a page. The bar shows proportions, the legend shows numbers; the parts
  * differ in their fill characters, so that nothing is lost without colours. */
 #include <assert.h>
 #include <math.h>
 
+#include "analyzer/report/report_bar.h"
 #include "analyzer/report/report_text_internal.h"
 #include "analyzer/facts/sizes.h"
 #include "parsers/base/units.h"
@@ -26,9 +27,9 @@ struct look {
 
 /* In the order in which the message names them. Free memory is blank, so that a full card looks full. */
 static const struct look looks[] = {
-    {"allocated", "allocated", "#", "\xE2\x96\x88", WO_TINT_ERROR},
-    {"reserved_unallocated", "unallocated", ".", "\xE2\x96\x91", WO_TINT_PLACE},
-    {"non_pytorch", "non-PyTorch", "-", "\xE2\x96\x92", WO_TINT_STRONG},
+    {"allocated", "tensors", "#", "\xE2\x96\x88", WO_TINT_ERROR},
+    {"reserved_unallocated", "idle", ".", "\xE2\x96\x91", WO_TINT_PLACE},
+    {"non_pytorch", "outside PyTorch", "-", "\xE2\x96\x92", WO_TINT_STRONG},
     {"other_processes", "other processes", "=", "\xE2\x96\x93", WO_TINT_FIX},
     {"free", "free", " ", " ", WO_TINT_PLAIN},
     {"unaccounted", "unaccounted", "?", "?", WO_TINT_FAINT},
@@ -87,7 +88,7 @@ static void share_cells(const struct wo_report_memory *memory, size_t cells, siz
 }
 
 /* The bar, as wide as the page. Rounding can leave a blank column at the right. */
-static void put_bar(const struct wo_page *page, const struct wo_report_memory *memory) {
+void wo_report_bar(const struct wo_page *page, const struct wo_report_memory *memory) {
   const size_t room = page->style.width - INDENT - 2;
   size_t cells[PARTS_MAX] = {0};
   struct wo_bar_part parts[PARTS_MAX];
@@ -99,9 +100,9 @@ static void put_bar(const struct wo_page *page, const struct wo_report_memory *m
   wo_page_bar(page, parts, memory->part_count, room);
 }
 
-/* "# 26.11 allocated  . 11.62 unallocated  1.06 free  (GiB)", in the order of the bar. Two decimals as PyTorch prints them, so
+/* "# 26.11 tensors  . 11.62 idle  1.06 free  (GiB)", in the order of the bar. Two decimals as PyTorch prints them, so
  * that a figure can be found in the message. */
-static void put_legend(const struct wo_page *page, const struct wo_report_memory *memory) {
+void wo_report_legend(const struct wo_page *page, const struct wo_report_memory *memory) {
   size_t column = LEGEND_INDENT;
   wo_text_repeat(page->out, ' ', LEGEND_INDENT);
   for (size_t i = 0; i < memory->part_count; i++) {
@@ -148,8 +149,8 @@ void wo__page_memory(const struct wo_page *page, const struct wo_report_memory *
   assert(page != NULL && memory != NULL && memory->part_count <= PARTS_MAX);
   put_card(page, memory);
   if (!memory->is_contradictory && whole_bytes(memory) > 0) {
-    put_bar(page, memory);
-    put_legend(page, memory);
+    wo_report_bar(page, memory);
+    wo_report_legend(page, memory);
   }
   for (size_t i = 0; i < memory->arithmetic_count; i++) {
     wo_text_repeat(page->out, ' ', INDENT);

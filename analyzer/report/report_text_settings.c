@@ -1,5 +1,6 @@
 /* Settings in the text report that the job's files set differently: a reader who changed a file without effect learns why. */
 #include "analyzer/report/report_text_internal.h"
+#include "analyzer/report/report_words.h"
 
 static bool is_shown(const struct wo__writer *w, const struct wo_setting *setting) {
   return setting->event != NULL && (setting->has_conflict || w->page.style.is_verbose);
@@ -28,14 +29,14 @@ static void add_origin(const struct wo__writer *w, struct wo_text *text, const s
 static void write_setting(struct wo__writer *w, const struct wo_setting *setting) {
   struct wo_text *const text = wo__writer_start(w);
   wo_text_add(text, "%.*s ", WO_SHOWN(setting->knob->id));
-  wo__add_value(text, &setting->value);
+  wo_report_add_value(text, &setting->value);
   add_origin(w, text, &setting->value, true);
   const char *lead = " over ";
   for (size_t i = 0; i < setting->other_count; i++) {
     const struct wo_setting_other *const other = &setting->others[i];
     if (!other->is_conflict && !w->page.style.is_verbose) continue;
     wo_text_add(text, "%s", lead);
-    wo__add_value(text, &other->value);
+    wo_report_add_value(text, &other->value);
     add_origin(w, text, &other->value, w->page.style.is_verbose);
     wo_text_add(text, ": %.*s", WO_SHOWN(other->why_not));
     lead = "; over ";

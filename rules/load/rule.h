@@ -42,6 +42,7 @@ struct wo_clause {
   enum wo_weight weight;
   const struct wo_template *say;
   struct wo_view between; /* would_tell: the cause that it separates from, asked when both are found; or empty */
+  struct wo_view label;   /* show: the word before the text */
 };
 
 /* A log that must (or must not) lead to the cause. `log` is the whole text, lines joined by '\n'. */
@@ -56,6 +57,9 @@ struct wo_cause {
   struct wo_view id;     /* kebab-case, for ever */
   struct wo_view family; /* one of the FAMILY names of docs/schema */
   const struct wo_template *title;
+  const struct wo_template *headline; /* the cause in a few words, for the first screen; NULL: the title */
+  const struct wo_clause *show;       /* rows of the first screen: the numbers that make this cause visible */
+  size_t show_count;
   const struct wo_template *summary; /* its meaning, with this job's numbers */
   struct wo_view means;              /* one sentence, for `explain` */
   struct wo_view details;            /* long text for `explain`; may be empty */

@@ -322,10 +322,17 @@ static const struct wo_member question_members[] = {
     {.key = "say", .read = wo__load_template, WO_AT(wo_clause, say), .is_needed = true},
 };
 
+static const struct wo_member row_members[] = {
+    {.key = "label", .read = wo__load_text, WO_AT(wo_clause, label), .is_needed = true},
+    {.key = "if", .read = wo__load_expr, WO_AT(wo_clause, when), .unit = WO_UNIT_BOOL},
+    {.key = "say", .read = wo__load_template, WO_AT(wo_clause, say), .is_needed = true},
+};
+
 const struct wo_clause_form wo__form_condition = {clause_members, 2, WO_WEIGHT_NONE, false};
 const struct wo_clause_form wo__form_argument = {clause_members, 3, WO_WEIGHT_MEDIUM, false};
 const struct wo_clause_form wo__form_remark = {clause_members, 2, WO_WEIGHT_NONE, true};
 const struct wo_clause_form wo__form_question = {question_members, 3, WO_WEIGHT_NONE, true};
+const struct wo_clause_form wo__form_row = {row_members, 3, WO_WEIGHT_NONE, false};
 
 static bool read_clause(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   const struct wo_clause_form *const form = member->how;
@@ -333,7 +340,7 @@ static bool read_clause(struct wo_loader *loader, const struct wo_tree *value, c
   clause->weight = form->weight;
   if (form->may_be_text && wo_tree_is(value, WO_TREE_STRING)) return read_template(loader, value, &clause->say);
   if (!wo__load_members(loader, value, form->members, form->count, clause)) return false;
-  if (clause->when != NULL || clause->between.len > 0) return true;
+  if (clause->when != NULL || clause->between.len > 0 || clause->label.len > 0) return true;
   return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_SYNTAX, "missing key 'if'");
 }
 

@@ -51,6 +51,8 @@ static const struct wo_member cause_members[] = {
     {.key = "let", .read = wo__load_skip},
     {.key = "family", .read = wo__load_text, WO_AT(wo_cause, family)},
     {.key = "title", .read = wo__load_template, WO_AT(wo_cause, title)},
+    {.key = "headline", .read = wo__load_template, WO_AT(wo_cause, headline)},
+    {.key = "show", CLAUSES(show, show_count, row)},
     {.key = "summary", .read = wo__load_template, WO_AT(wo_cause, summary)},
     {.key = "means", .read = wo__load_text, WO_AT(wo_cause, means)},
     {.key = "details", .read = wo__load_text, WO_AT(wo_cause, details), .is_deep = true},

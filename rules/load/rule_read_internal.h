@@ -92,6 +92,7 @@ extern const struct wo_clause_form wo__form_condition; /* {"if", "say"} */
 extern const struct wo_clause_form wo__form_argument;  /* {"if", "weight", "say"} */
 extern const struct wo_clause_form wo__form_remark;    /* a template, or {"if", "say"} */
 extern const struct wo_clause_form wo__form_question;  /* as a remark, or {"between", "say"}, with "if" or without */
+extern const struct wo_clause_form wo__form_row;       /* {"label", "say"}, with "if" or without */
 
 /* Records an error about a value or its key; false, so that `return wo__load_fail(...)` reads well. */
 bool wo__load_fail(struct wo_loader *loader, const struct wo_tree *node, enum wo_rule_part part, enum wo_status code,

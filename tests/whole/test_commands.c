@@ -361,12 +361,14 @@ static void test_explain_knows_every_rule(void **state) {
 
 static void test_exit_codes(void **state) {
   (void)state;
-  check(RUN(NULL, log_path), 1, "error[", NULL);
+  check(RUN(NULL, log_path), 1, "OUT OF GPU MEMORY: enough memory lay idle", NULL);
+  check(RUN(NULL, "-v", log_path), 1, "error[", NULL);
   check(RUN(NULL, good_path), 0, NULL, NULL);
-  check(RUN(NULL, "--exit-zero", log_path), 0, "error[", NULL);
+  check(RUN(NULL, "--exit-zero", log_path), 0, "OUT OF GPU MEMORY", NULL);
   check(RUN(NULL, "/no/such/file.err"), 2, NULL, "/no/such/file.err");
   check(RUN(NULL, "--exit-zero", "/no/such/file.err"), 2, NULL, "/no/such/file.err");
-  check(RUN(NULL, log_path, "/no/such/file.err"), 2, "error[", "/no/such/file.err"); /* what could be read is reported */
+  check(RUN(NULL, log_path, "/no/such/file.err"), 2, "OUT OF GPU MEMORY",
+        "/no/such/file.err"); /* what could be read is reported */
   check(RUN(NULL, "--no-such-option"), 2, NULL, "--no-such-option");
 }
 
@@ -375,12 +377,13 @@ static void test_notes(void **state) {
   static const char setting[] = "export PYTORCH_CUDA_ALLOC_CONF=max_split_size:128\n";
   char text[8192];
   (void)state;
-  check(RUN(setting, "-"), 0, "note[allocator-setting-unknown]", NULL);
-  check(RUN(setting, "-"), 0, "ok: no failure found", NULL);
+  check(RUN(setting, "-v", "-"), 0, "note[allocator-setting-unknown]", NULL);
+  check(RUN(setting, "-"), 0, "ALSO: PyTorch knows no allocator setting \"max_split_size\"", NULL);
+  check(RUN(setting, "-"), 0, "OK: no failure found", NULL);
   check(RUN(setting, "--format", "json", "-"), 0, "\"is_failure\": false", NULL);
   snprintf(text, sizeof text, "%s%s", setting, oom_log);
-  check(RUN(text, "-"), 1, "error[", NULL);
-  check(RUN(text, "-"), 1, "also note:", NULL);
+  check(RUN(text, "-v", "-"), 1, "error[", NULL);
+  check(RUN(text, "-"), 1, "ALSO: ", NULL);
   check(RUN(text, "--verbose", "-"), 1, "\nnote[allocator-setting-unknown]", NULL);
 }
 
@@ -407,7 +410,7 @@ static void test_several_files(void **state) {
   assert_int_equal(cJSON_GetArraySize(inputs), 2);
   assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(inputs, 1), "format")), "sbatch");
   cJSON_Delete(report);
-  check(RUN(NULL, log_path, script_path), 1, "--per_device_train_batch_size 4", NULL);
+  check(RUN(NULL, "-v", log_path, script_path), 1, "--per_device_train_batch_size 4", NULL);
 }
 
 /* The evidence, one line each, and a fine exit: nothing is judged. */
@@ -453,8 +456,8 @@ static void test_time_limit(void **state) {
   const struct wo_process_spec spec = {.args = args, .write_stdin = write_and_stay, .context = &text, .seconds = 7};
   struct wo_process_result result;
   assert_true(wo_process_run(&spec, &result));
-  check(result, 2, "out of GPU memory", "<stdin>: the time limit is reached; the rest is not read");
-  check(RUN(NULL, "--time-limit", "60", log_path), 1, "out of GPU memory", NULL);
+  check(result, 2, "OUT OF GPU MEMORY", "<stdin>: the time limit is reached; the rest is not read");
+  check(RUN(NULL, "--time-limit", "60", log_path), 1, "OUT OF GPU MEMORY", NULL);
   check(RUN(NULL, "--time-limit", "0", log_path), 2, NULL, "a number of seconds from 1 to 86400");
 }
 

@@ -32,8 +32,8 @@ static bool read_no_sandbox(void *target, const struct wo_option_value *value) {
 
 /* In the order of the help text. */
 const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
-    WO_OPTION("format", "text|json", "report for people (default) or for programs", WO_TO_READER(wo_call_read_format),
-              .choices = "text|json"),
+    WO_OPTION("format", "FORM", "text (default), json, or oneline", WO_TO_READER(wo_call_read_format),
+              .choices = "text|json|oneline"),
     WO_OPTION("output", "FILE", "write the report to FILE", .letter = 'o', WO_TO_TEXT(struct wo_call, output),
               .path = WO_PATH_WRITTEN, .wants = "the name of a file"),
     WO_OPTION("color", "[=WHEN]", "auto (default), always or never; {no-color} is never", .without = "always",
@@ -41,7 +41,7 @@ const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
     WO_OPTION("no-color", NULL, NULL, WO_TO_READER(read_no_color), .about = "no colours in the text report"),
     WO_OPTION("width", "N", "columns of the text report, 40 to 1000", .kind = WO_OPTION_NUMBER,
               .at = offsetof(struct wo_call, width), .least = 40, .most = 1000, .wants = "a number of columns from 40 to 1000"),
-    WO_OPTION("verbose", NULL, "every finding and every consequence in full", .letter = 'v',
+    WO_OPTION("verbose", NULL, "everything; the default report is one screen", .letter = 'v',
               WO_TO_FLAG(struct wo_call, is_verbose)),
     WO_OPTION("events", NULL, "the evidence, one line each, instead of a report", WO_TO_FLAG(struct wo_call, list_events)),
     WO_OPTION("rules", "DIR", "read the rule files below DIR too; they add and override", WO_TO_TEXT(struct wo_call, rules_dir),
@@ -231,11 +231,24 @@ static enum wo_status read_arguments(struct reader *reader) {
   return WO_OK;
 }
 
+/* The forms of the first command are more than most others have; one that has others lists them in a row of its own. */
+static enum wo_status check_format(const struct reader *reader) {
+  const struct wo_command *const own = reader->call->command;
+  const struct wo_option *const option = wo_option_find(own->options, own->option_count, WO_VIEW("format"));
+  const char *const choices = option && option->choices ? option->choices : "text|json";
+  struct wo_view names = WO_VIEW(WO_OUT_NAMES), name = {0};
+  for (int i = 0; i <= (int)reader->call->format; i++) name = wo_view_cut(&names, '|');
+  if (own->becomes_program || wo_option_choice(choices, name) >= 0) return WO_OK;
+  return wo_err_set(reader->err, WO_E_USAGE, "--format of `whyoom %s` is one of %s, not '%.*s'", own->name, choices,
+                    WO_SHOWN(name));
+}
+
 enum wo_status wo_call_read(int argc, char **argv, struct wo_commands commands, struct wo_call *ret_call, struct wo_err *err) {
   assert(argv != NULL && ret_call != NULL && commands.count > 0);
   struct wo_call call = {.command = commands.items[0].command, .commands = commands, .words = argc > 0 ? argv + 1 : argv};
   struct reader reader = {.argc = argc, .argv = argv, .next = 1, .call = &call, .err = err};
-  const enum wo_status status = read_arguments(&reader);
+  enum wo_status status = read_arguments(&reader);
+  if (status == WO_OK && !call.wants_help && !call.wants_version) status = check_format(&reader);
   if (status == WO_OK) *ret_call = call;
   return status;
 }

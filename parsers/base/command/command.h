@@ -58,9 +58,10 @@ enum wo_format_out {
   WO_OUT_HTML,
   WO_OUT_MARKDOWN,
   WO_OUT_JOBID,
-  WO_OUT_PATTERNS
+  WO_OUT_PATTERNS,
+  WO_OUT_ONELINE
 };
-#define WO_OUT_NAMES "text|json|jsonl|csv|html|markdown|jobid|patterns"
+#define WO_OUT_NAMES "text|json|jsonl|csv|html|markdown|jobid|patterns|oneline"
 enum wo_sandbox { WO_SANDBOX_AUTO, WO_SANDBOX_ON, WO_SANDBOX_OFF };
 enum wo_color { WO_COLOR_AUTO, WO_COLOR_ALWAYS, WO_COLOR_NEVER };
 

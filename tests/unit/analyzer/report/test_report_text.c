@@ -61,7 +61,7 @@ static void test_whole_report(void **state) {
       "\n"
       "  GPU 1  39.39 GiB\n"
       "  [###################################################......................-  ]\n"
-      "    # 26.11 allocated  . 11.62 unallocated  - 0.60 non-PyTorch  1.06 free  (GiB)\n"
+      "    # 26.11 tensors  . 11.62 idle  - 0.60 outside PyTorch  1.06 free  (GiB)\n"
       "  free 1.06 + unallocated 11.62 = 12.68 GiB >= 2.00 GiB wanted: space enough, in\n"
       "    pieces\n"
       "  for:     11.62 GiB is 30 % of the card\n"
@@ -289,7 +289,7 @@ static void test_bar_in_block_characters(void **state) {
   struct wo_text text = written(&sample, (struct wo_text_style){.width = 80, .use_utf8 = true});
   assert_in_range(count_cells(&text, "\xE2\x96\x88"), 49, 52);
   assert_int_equal(count_cells(&text, "#"), 0);
-  assert_true(has(&text, "\xE2\x96\x91 11.62 unallocated"));
+  assert_true(has(&text, "\xE2\x96\x91 11.62 idle"));
   assert_true(has(&text, "      \xE2\x94\x82 torch.OutOfMemoryError"));
   wo_text_done(&text);
 }

@@ -1,0 +1,75 @@
+/* Words that all writers of a report use. See report_words.h. */
+#include "analyzer/report/report_words.h"
+
+#include <math.h>
+
+#include "parsers/base/units.h"
+
+void wo_report_add_value(struct wo_text *text, const struct wo_value *value) {
+  char buf[40];
+  const double number = value->number.mid;
+  switch (value->unit) {
+  case WO_UNIT_BOOL:
+    wo_text_add(text, "%s", value->truth == WO_TRUE ? "true" : "false");
+    break;
+  case WO_UNIT_NUMBER:
+    wo_text_add(text, number == floor(number) && fabs(number) < 1e15 ? "%.0f" : "%g", number);
+    break;
+  case WO_UNIT_BYTES:
+    wo_text_add(text, "%s", wo_units_bytes_text(number, buf, sizeof buf));
+    break;
+  case WO_UNIT_DURATION:
+    wo_text_add(text, "%s", wo_units_duration_text((int64_t)number, buf, sizeof buf));
+    break;
+  case WO_UNIT_TEXT:
+    wo_text_add_view(text, value->text);
+    break;
+  case WO_UNIT_NONE:
+    break;
+  }
+}
+
+void wo_report_add_range(struct wo_text *text, struct wo_interval bytes) {
+  const bool is_small = bytes.hi < WO_GIB;
+  const double unit = is_small ? WO_MIB : WO_GIB;
+  const int decimals = is_small ? 0 : 1;
+  if (bytes.lo <= 0) {
+    wo_text_add(text, "up to ");
+  } else if (bytes.hi - bytes.lo > bytes.hi / 100) {
+    wo_text_add(text, "%.*f to ", decimals, bytes.lo / unit);
+  }
+  wo_text_add(text, "%.*f %s", decimals, bytes.hi / unit, is_small ? "MiB" : "GiB");
+}
+
+/* A replay of what was recorded says more than two intervals. */
+static void add_replayed(struct wo_text *text, const struct wo_proof *proof) {
+  const char *const verdict = proof->fits ? "enough" : proof->margin_bytes < 0 ? "not enough" : "may be enough";
+  wo_text_add(text, "%s: replayed on the %s pattern, %s is %s", verdict, proof->pattern, WO_BYTES_TEXT(fabs(proof->margin_bytes)),
+              proof->margin_bytes < 0 ? "missing" : "left");
+}
+
+void wo_report_add_verdict(struct wo_text *text, const struct wo_finding_fix *fix) {
+  static const char *const verdicts[] = {[WO_SUFFICES_UNKNOWN] = "",
+                                         [WO_SUFFICES_YES] = "enough",
+                                         [WO_SUFFICES_MAYBE] = "may be enough",
+                                         [WO_SUFFICES_NO] = "not enough"};
+  if (fix->proof != NULL && fix->proof->is_tried) {
+    add_replayed(text, fix->proof);
+    return;
+  }
+  const char *const verdict = verdicts[fix->suffices];
+  wo_text_add(text, "%s", verdict);
+  if (!fix->has_saves) return;
+  wo_text_add(text, "%sfrees ", verdict[0] != '\0' ? ": " : "");
+  wo_report_add_range(text, fix->saves_bytes);
+  if (fix->suffices == WO_SUFFICES_UNKNOWN || fix->shortage_bytes.hi <= 0) return;
+  wo_text_add(text, " where ");
+  wo_report_add_range(text, fix->shortage_bytes);
+  wo_text_add(text, " is missing");
+}
+
+const char *wo_report_confidence_name(enum wo_confidence confidence) {
+  static const char *const names[] = {
+      [WO_CONFIDENCE_POSSIBLE] = "possible", [WO_CONFIDENCE_LIKELY] = "likely", [WO_CONFIDENCE_CERTAIN] = "certain"};
+  return names[confidence];
+}
