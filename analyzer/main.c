@@ -15,6 +15,7 @@
 #include "analyzer/command/commands.h"
 #include "analyzer/command/help.h"
 #include "analyzer/patch/patch.h"
+#include "analyzer/verify/recordings.h"
 #include "analyzer/verify/verify_plan.h"
 #include "cuda_replay/record/record.h"
 #include "cuda_replay/command/replay_command.h"
@@ -195,11 +196,20 @@ static enum wo_exit prove(const struct wo_call *call, const struct wo_verify_arg
   const struct wo_view patch = {diff.ptr, diff.len};
   if (!is_json) wo_text_add_view(call->out, patch);
   call->out->is_exact = !is_json && args->is_patch;
-  if (is_json && text.len > 0) wo_verify_plan_json(plan, text, patch, call->out);
+  struct wo_report proven = *plan->report;
+  if (is_json && !wo_verify_plan_attach(plan, answer.choices, answer.choice_count, &answer.chosen, &proven))
+    call->out->is_failed = true;
+  if (is_json && text.len > 0) wo_verify_plan_json(&proven, text, patch, call->out);
   if (proved.is_failed || diff.is_failed) call->out->is_failed = true;
   wo_text_done(&proved);
   wo_text_done(&diff);
   return plan->is_complete ? code : WO_EXIT_ERROR;
+}
+
+/* A recording among the files, or beside them by its name, is used without being asked for. */
+static void use_recordings(const struct wo_job *job, struct wo_arena *arena, struct wo_verify_args *args) {
+  if (args->trace_count > 0 || args->takes_no_trace) return;
+  args->trace_count = wo_recordings_find(job, arena, args->traces, WO_VERIFY_TRACES_MAX);
 }
 
 /* Both flows meet here: the diagnosis gives its proposals, the proof returns its results. */
@@ -211,7 +221,38 @@ static enum wo_exit run_verify(const struct wo_call *call) {
     wo_message_error(call->errors, (struct wo_view){0}, &err);
     return WO_EXIT_ERROR;
   }
-  const enum wo_exit code = wo_verify_plan_read(call, &plan) ? prove(call, &args, &plan) : WO_EXIT_ERROR;
+  const bool is_read = wo_verify_plan_read(call, &plan);
+  if (is_read) use_recordings(plan.job, &plan.arena, &args);
+  const enum wo_exit code = is_read ? prove(call, &args, &plan) : WO_EXIT_ERROR;
+  wo_verify_plan_done(&plan);
+  return code;
+}
+
+/* Replays the recording of a diagnosed job: the report then says what that shows, and not only what two intervals allow. */
+static void prove_report(void *context, const struct wo_call *call, struct wo_arena *arena, struct wo_report *report) {
+  struct wo_verify_plan *const plan = context;
+  struct wo_verify_args args = {0};
+  struct wo_text proved = {0};
+  struct gpu_watch watch = {0};
+  if (report->job->story.outcome != WO_OUTCOME_GPU_OOM || !wo_report_tells_failure(report)) return;
+  wo_verify_plan_done(plan);
+  *plan = (struct wo_verify_plan){0};
+  wo_arena_init(&plan->arena, WO_LIMIT_REPORT_BYTES);
+  use_recordings(report->job, &plan->arena, &args);
+  if (args.trace_count == 0 || wo_verify_plan_fill(report, plan) != WO_OK) return;
+  const struct wo_replay_hooks hooks = make_hooks(&watch);
+  struct wo_verify_answer answer = {.proofs = plan->proofs};
+  if (wo_run_verify(call, &args, &plan->diagnosed, &hooks, &answer, &proved) != WO_EXIT_ERROR) {
+    if (!wo_verify_plan_attach(plan, answer.choices, answer.choice_count, &answer.chosen, report)) arena->is_exhausted = true;
+    if (call->format == WO_OUT_JSON) report->verify_json = wo_arena_copy(arena, (struct wo_view){proved.ptr, proved.len});
+  }
+  wo_text_done(&proved);
+}
+
+static enum wo_exit run_diagnose(const struct wo_call *call) {
+  struct wo_verify_plan plan = {0};
+  const struct wo_prover prover = {.context = &plan, .prove = prove_report};
+  const enum wo_exit code = wo_run_diagnose(call, &prover);
   wo_verify_plan_done(&plan);
   return code;
 }
@@ -433,7 +474,7 @@ static const struct wo_timer the_timer = {start_timer, &is_time_up};
 
 /* In the order of the help text; the first one is the default. */
 static const struct wo_command_entry commands[] = {
-    {&wo_command_diagnose, wo_run_diagnose},
+    {&wo_command_diagnose, run_diagnose},
     {&wo_command_scan, run_scan},
     {&wo_command_report, run_report},
     {&wo_command_merge, run_merge},

@@ -19,9 +19,9 @@ struct wo_card {
 /* Reads a message of the card. All figures of one message belong to one moment, so they can be added. */
 void wo_card_read(const struct wo_event *event, struct wo_card *ret_card);
 
-/* Adds what the message leaves out from the table of torch.cuda.memory_summary() that a handler printed below the failure: by then
- * tensors of the failed pass may be gone, so that each figure lies between the present one and the peak, and more likely at the
- * peak (a card is fullest when it refuses). Rows of zeros are those of an allocator that does not count (cudaMallocAsync).
+/* Adds what the message leaves out from the table of torch.cuda.memory_summary() that a handler printed below the failure: by
+ * then tensors of the failed pass may be gone, so that each figure lies between the present one and the peak, and more likely at
+ * the peak (a card is fullest when it refuses). Rows of zeros are those of an allocator that does not count (cudaMallocAsync).
  * Returns whether anything was added. */
 bool wo_card_add_table(struct wo_card *card, const struct wo_event *table);
 

@@ -38,7 +38,8 @@ static void write_notes(const struct wo_job *job, struct wo_text *errors) {
   size_t count = 0;
   for (size_t i = 0; i < job->input_count; i++) {
     const struct wo_job_input *input = &job->inputs[i];
-    for (size_t k = 0; k < input->note_count && !input->is_unreadable; k++) {
+    const bool is_replayed = input->is_recording && job->input_count > 1; /* the report says what it shows */
+    for (size_t k = 0; k < input->note_count && !input->is_unreadable && !is_replayed; k++) {
       if (count++ < MESSAGES_MAX) wo_message(errors, input->path, "%.*s", WO_SHOWN(input->notes[k]));
     }
   }
@@ -61,10 +62,11 @@ static void write_events(const struct wo_job *job, struct wo_text *out) {
 
 /* Makes the report and writes it in the requested form. A failure that no rule explains counts too: a script must not take such a
  * job for a success. */
-enum wo_exit wo_command_write_report(const struct wo_call *call, const struct wo_job *job, const struct wo_pack *pack) {
+enum wo_exit wo_command_write_report(const struct wo_call *call, const struct wo_prover *prover, const struct wo_job *job,
+                                     const struct wo_pack *pack) {
   struct wo_report *report = NULL;
   if (wo_report_make(job, pack, &report) != WO_OK) return WO_EXIT_ERROR;
-  wo_show_report(call, report);
+  wo_show_report(call, prover, report);
   const bool is_failed = wo_report_tells_failure(report) || job->story.failure != WO_EVENT_NONE;
   wo_report_free(report);
   return is_failed ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
@@ -97,7 +99,8 @@ static bool has_log(const struct wo_job *job) {
 
 /* Diagnoses the given paths as one job. If an input could not be read, the exit code is that of an error whatever was found, and
  * --exit-zero does not change it. */
-static enum wo_exit diagnose_paths(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count) {
+static enum wo_exit diagnose_paths(const struct wo_call *call, const struct wo_prover *prover, const struct wo_pack *pack,
+                                   char **paths, size_t count) {
   struct wo_job *job = NULL;
   const enum wo_exit reading = wo_command_read_job(call, pack, paths, count, &job);
   enum wo_exit code = WO_EXIT_ERROR;
@@ -110,7 +113,7 @@ static enum wo_exit diagnose_paths(const struct wo_call *call, const struct wo_p
     if (call->list_events) {
       write_events(job, call->out);
     } else {
-      code = wo_command_write_report(call, job, pack);
+      code = wo_command_write_report(call, prover, job, pack);
     }
   }
   if (code == WO_EXIT_ERROR) wo_command_fail_memory(call);
@@ -125,16 +128,16 @@ bool wo_command_is_slurm_log(const char *name) {
 }
 
 /* Without a path standard input is read. On a terminal, where that would seem to hang, main.c has made it a scan. */
-enum wo_exit wo_run_diagnose(const struct wo_call *call) {
+enum wo_exit wo_run_diagnose(const struct wo_call *call, const struct wo_prover *prover) {
   struct wo_pack *pack = wo_command_load(call, WO_LOAD_FOR_ONE_JOB);
   if (!pack) return WO_EXIT_ERROR;
   enum wo_exit code;
   if (call->word_count > 0) {
-    code = diagnose_paths(call, pack, call->words, call->word_count);
+    code = diagnose_paths(call, prover, pack, call->words, call->word_count);
   } else {
     char dash[] = "-";
     char *paths[] = {dash};
-    code = diagnose_paths(call, pack, paths, 1);
+    code = diagnose_paths(call, prover, pack, paths, 1);
   }
   wo_pack_free(pack);
   return code;
@@ -151,6 +154,7 @@ const struct wo_command wo_command_diagnose = {
              "standard input is read when it is a pipe; on a terminal the jobs of this folder\n"
              "are reported together, as by `whyoom scan`, and so are those of a PATH that is a\n"
              "folder.\n",
+    .formats = WO_SHOW_FORMATS,
     .options = wo_shared_options,
     .option_count = WO_SHARED_OPTION_COUNT,
     .ending = "exit status: 0 nothing wrong found; 1 a failure was diagnosed; 2 wrong usage,\n"

@@ -87,7 +87,7 @@ static enum wo_exit report_job(const struct wo_call *call, const struct wo_pack 
   if (status == WO_OK) status = wo_job_unpack(evidence, pack, &job, &err);
   if (status == WO_OK) status = wo_job_close(job);
   if (status == WO_OK)
-    code = wo_command_write_report(call, job, pack);
+    code = wo_command_write_report(call, NULL, job, pack);
   else
     wo_message_error(call->errors, wo_view_of("--job"), &err);
   wo_job_free(job);

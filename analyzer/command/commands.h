@@ -4,6 +4,7 @@
 #define WO_COMMANDS_H
 
 #include "analyzer/report/report.h"
+#include "analyzer/show/show.h"
 #include "parsers/base/command/command.h"
 #include "parsers/base/command/message.h"
 
@@ -15,7 +16,7 @@ extern const struct wo_command wo_command_completion; /* scripts for shells */
 extern const struct wo_command wo_command_help;
 extern const struct wo_command wo_command_version;
 
-enum wo_exit wo_run_diagnose(const struct wo_call *call);
+enum wo_exit wo_run_diagnose(const struct wo_call *call, const struct wo_prover *prover);
 enum wo_exit wo_run_budget(const struct wo_call *call);
 enum wo_exit wo_run_rules(const struct wo_call *call);
 enum wo_exit wo_run_explain(const struct wo_call *call);
@@ -27,9 +28,10 @@ enum wo_exit wo_run_version(const struct wo_call *call);
  * "slurm-4711_3.err". */
 bool wo_command_is_slurm_log(const char *name);
 
-/* Makes the report of a closed job and writes it in the form that the call asks for. WO_EXIT_FAILURE_FOUND if the job failed;
- * WO_EXIT_ERROR when memory is out. */
-enum wo_exit wo_command_write_report(const struct wo_call *call, const struct wo_job *job, const struct wo_pack *pack);
+/* Makes the report of a closed job and writes it in the form that the call asks for, with the proofs of `prover` (NULL: none).
+ * WO_EXIT_FAILURE_FOUND if the job failed; WO_EXIT_ERROR when memory is out. */
+enum wo_exit wo_command_write_report(const struct wo_call *call, const struct wo_prover *prover, const struct wo_job *job,
+                                     const struct wo_pack *pack);
 
 /* Reads all paths as one job, which must be freed also on failure. WO_EXIT_ERROR when one of them could not be read (the closed
  * job has the rest) or memory is out (*ret_job is then NULL); else WO_EXIT_FINE. */

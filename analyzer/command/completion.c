@@ -92,7 +92,8 @@ void wo_completion_offer(struct wo_commands commands, char *const *words, size_t
   }
   const struct wo_option *const option = find_option(command, before);
   if (option && option->value) {
-    offer_choices(&typed, option->choices, wo_help_about(option));
+    const bool has_forms = command->formats && wo_view_is(wo_view_of(option->name), "format");
+    offer_choices(&typed, has_forms ? command->formats : option->choices, wo_help_about(option));
   } else if (typed.word.len > 0 && typed.word.ptr[0] == '-') {
     if (command != commands.items[0].command) offer_options(&typed, command->options, command->option_count);
     offer_options(&typed, wo_shared_options, WO_SHARED_OPTION_COUNT);

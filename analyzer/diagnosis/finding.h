@@ -56,6 +56,7 @@ struct wo_finding_fix {
   size_t command_count;
   const struct wo_view *notes;
   size_t note_count;
+  struct wo_view support;           /* what shows whether it is enough, in place of the two intervals; or empty */
   struct wo_proposed_change replay; /* the change as a replay makes it */
   const struct wo_proof *proof;     /* of `whyoom verify`; NULL: none */
 };

@@ -54,6 +54,14 @@ bool wo_ladder_name_hint(struct wo_view path, double *ret_micro_batch, double *r
 /* The ladder of a job, in *ret_ladder. False when no run that fits is known with its micro-batch and its peak. */
 bool wo_ladder_find(const struct wo_diagnosis *diagnosis, struct wo_ladder *ret_ladder);
 
+/* The step to take: the largest that is safe, else the smallest that may fit; NULL: none. Steps in length are no safer than the
+ * first one. */
+const struct wo_ladder_rung *wo_ladder_choice(const struct wo_ladder *ladder);
+
+/* The change from the settings that failed to that step, spelled as the user set them, with the peak as its support. False when
+ * the ladder does not begin at a smaller run than the one that failed, or no step may fit. */
+bool wo_ladder_change(const struct wo_diagnosis *diagnosis, const struct wo_ladder *ladder, struct wo_finding_fix *ret_fix);
+
 /* "safe", "tight" or "no". */
 const char *wo_ladder_verdict_name(enum wo_ladder_verdict verdict);
 

@@ -44,6 +44,8 @@ struct wo_report {
   struct wo_facts facts;             /* of the job, with its settings, traces and ranks */
   const struct wo_finding *findings; /* best first; the first is the diagnosis */
   size_t finding_count;
+  const struct wo_finding_fix *first_change; /* what a recording or a run that fits supports, and is none of the fixes of the
+                                                findings alone; NULL: the first fix that nothing refutes (wo_report_first_fix) */
   bool has_memory;
   struct wo_report_memory memory;
   struct wo_shortage shortage;
@@ -60,6 +62,10 @@ struct wo_report {
 static inline bool wo_report_tells_failure(const struct wo_report *report) {
   return report->finding_count > 0 && report->findings[0].cause->is_failure;
 }
+
+/* The place among the fixes of the first finding of the one to make first: the first that no recording refutes, else the first.
+ * The finding must have a fix. */
+size_t wo_report_first_fix(const struct wo_finding *finding);
 
 /* The line that the report points at: the failure, else the line that shows how the job ended, else the first evidence of the
  * first finding. NULL when there is none. */

@@ -257,8 +257,7 @@ static void put_proof(struct writer *w, cJSON *fix_object, const struct wo_proof
   wo_json_put_bytes(&w->json, object, "margin_bytes", proof->margin_bytes);
 }
 
-static void put_fix(struct writer *w, cJSON *array, const struct wo_finding_fix *fix) {
-  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+static void put_fix(struct writer *w, cJSON *object, const struct wo_finding_fix *fix) {
   wo_json_put(&w->json, object, "id", wo_json_text(&w->json, fix->id));
   wo_json_put(&w->json, object, "title", wo_json_text(&w->json, fix->title));
   put_changes(w, object, fix);
@@ -273,6 +272,7 @@ static void put_fix(struct writer *w, cJSON *array, const struct wo_finding_fix 
   wo_json_put_text(&w->json, cost, "effort", fix->cost_effort);
   wo_json_put_texts(&w->json, object, "commands", fix->commands, fix->command_count);
   wo_json_put_texts(&w->json, object, "notes", fix->notes, fix->note_count);
+  if (fix->support.len > 0) wo_json_put_text(&w->json, object, "support", fix->support);
   put_proof(w, object, fix->proof);
 }
 
@@ -293,7 +293,9 @@ static void put_finding(struct writer *w, cJSON *array, const struct wo_finding 
   put_arguments(w, object, "against", finding->against, finding->against_count);
   wo_json_put_texts(&w->json, object, "would_tell", finding->would_tell, finding->would_tell_count);
   cJSON *const fixes = wo_json_put_array(&w->json, object, "fixes");
-  for (size_t i = 0; i < finding->fix_count; i++) put_fix(w, fixes, &finding->fixes[i]);
+  for (size_t i = 0; i < finding->fix_count; i++) {
+    put_fix(w, wo_json_push(&w->json, fixes, cJSON_CreateObject()), &finding->fixes[i]);
+  }
   wo_json_put_texts(&w->json, object, "not_proposed", finding->not_proposed, finding->not_proposed_count);
 }
 
@@ -599,6 +601,7 @@ static void put_report(struct writer *w, cJSON *root) {
   put_failure(w, root);
   cJSON *const findings = wo_json_put_array(&w->json, root, "findings");
   for (size_t i = 0; i < report->finding_count; i++) put_finding(w, findings, &report->findings[i]);
+  if (report->first_change != NULL) put_fix(w, wo_json_put_object(&w->json, root, "first_change"), report->first_change);
   put_memory(w, root);
   put_shortage(w, root);
   put_request(w, root);

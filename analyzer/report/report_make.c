@@ -112,6 +112,15 @@ static enum wo_status make_ladder(const struct wo_diagnosis *diagnosis, struct w
   return WO_OK;
 }
 
+/* One step up from a run that fits is known better than any saving from the settings that failed. */
+static enum wo_status make_first_change(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  if (!wo_report_tells_failure(report) || !report->ladder || report->job->story.outcome != WO_OUTCOME_GPU_OOM) return WO_OK;
+  struct wo_finding_fix *const fix = wo_arena_alloc(diagnosis->arena, sizeof *fix);
+  if (!fix) return WO_E_NOMEM;
+  if (wo_ladder_change(diagnosis, report->ladder, fix)) report->first_change = fix;
+  return WO_OK;
+}
+
 /* ---- Consequences ---- */
 
 /* Sorts of consequences that are counted separately. */
@@ -246,6 +255,7 @@ static enum wo_status fill(struct wo_report *report, const struct wo_job *job, c
   status = wo_diagnose(&diagnosis, &report->findings, &report->finding_count);
   if (status == WO_OK) status = make_folds(&diagnosis, report);
   if (status == WO_OK) status = make_ladder(&diagnosis, report);
+  if (status == WO_OK && !is_brief) status = make_first_change(&diagnosis, report);
   report->shortage = wo_shortage_find(&diagnosis);
   make_memory(&diagnosis, report);
   make_resubmit(&diagnosis, report);
@@ -272,6 +282,14 @@ enum wo_status wo_report_make(const struct wo_job *job, const struct wo_pack *pa
 
 enum wo_status wo_report_make_brief(const struct wo_job *job, const struct wo_pack *pack, struct wo_report **ret_report) {
   return make(job, pack, true, ret_report);
+}
+
+size_t wo_report_first_fix(const struct wo_finding *finding) {
+  for (size_t i = 0; i < finding->fix_count; i++) {
+    const struct wo_proof *const proof = finding->fixes[i].proof;
+    if (!proof || !proof->is_tried || proof->margin_bytes >= 0) return i;
+  }
+  return 0;
 }
 
 /* A job that just ends has none. */

@@ -143,7 +143,8 @@ static void put_row(struct wo__writer *w, const struct wo_finding_row *row) {
   wo__put_lines(w, WO__INDENT, WO__FURTHER, wo__writer_scratch(w));
 }
 
-/* "short by 166 to 799 MiB: 2.32 GiB wanted - 1.55 GiB free - 0 to 612.41 MiB idle": what the savings of fixes are compared with. */
+/* "short by 166 to 799 MiB: 2.32 GiB wanted - 1.55 GiB free - 0 to 612.41 MiB idle": what the savings of fixes are compared with.
+ */
 static void put_shortage(struct wo__writer *w) {
   const struct wo_shortage *const shortage = &w->report->shortage;
   if (!shortage->is_known || shortage->bytes.hi <= 0) return;

@@ -316,11 +316,11 @@ static void write_saves(struct wo__writer *w, size_t indent, const struct wo_fin
   wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
 }
 
-/* One proposal: title, lines to paste, saving, cost, notes. The settings and the commands follow each other without a gap,
- * because they are copied together. */
+/* One proposal (number 0: the change that is supported best): title, lines to paste, saving, cost, notes. The settings and the
+ * commands follow each other without a gap, because they are copied together. */
 static void write_fix(struct wo__writer *w, const struct wo_finding_fix *fix, size_t number) {
   char label[32];
-  snprintf(label, sizeof label, "fix %zu ", number);
+  snprintf(label, sizeof label, number > 0 ? "fix %zu " : "first ", number);
   const size_t indent = wo__put_label(w, WO_TINT_FIX, label, 0);
   wo_page_flow(&w->page, indent, indent, WO_TINT_STRONG, fix->title);
   wo__end_line(w);
@@ -346,6 +346,8 @@ void wo__write_body(struct wo__writer *w, const struct wo_finding *finding) {
   write_arguments(w, "for:", finding->for_, finding->for_count);
   write_arguments(w, "against:", finding->against, finding->against_count);
   if (finding->fix_count > 0) wo__end_line(w);
+  const struct wo_finding_fix *const first = finding == w->report->findings ? w->report->first_change : NULL;
+  if (first != NULL) write_fix(w, first, 0);
   for (size_t i = 0; i < finding->fix_count; i++) write_fix(w, &finding->fixes[i], i + 1);
   put_joined(w, "not proposed:", finding->not_proposed, finding->not_proposed_count);
   put_joined(w, "would settle it:", finding->would_tell, finding->would_tell_count);

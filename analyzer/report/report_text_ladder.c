@@ -72,17 +72,11 @@ static void write_formula(struct wo__writer *w, const struct wo_ladder *ladder) 
   put_further(w);
 }
 
-/* The step to take: the largest that is safe, or the smallest that may fit. Steps in length are no safer than the first. */
 static void write_choice(struct wo__writer *w, const struct wo_ladder *ladder) {
-  const struct wo_ladder_rung *safe = NULL, *tight = NULL;
-  for (size_t i = 0; i < ladder->rung_count; i++) {
-    const struct wo_ladder_rung *const rung = &ladder->rungs[i];
-    if (rung->verdict == WO_LADDER_SAFE && (!safe || rung->micro_batch > safe->micro_batch)) safe = rung;
-    if (rung->verdict == WO_LADDER_TIGHT && (!tight || rung->peak_bytes.hi < tight->peak_bytes.hi)) tight = rung;
-  }
-  const struct wo_ladder_rung *const choice = safe ? safe : tight;
+  const struct wo_ladder_rung *const choice = wo_ladder_choice(ladder);
+  const bool is_safe = choice && choice->verdict == WO_LADDER_SAFE;
   struct wo_text *const text = wo__writer_start(w);
-  wo_text_add(text, safe ? "largest safe step: " : choice ? "no step surely fits; try first: " : "no step fits: stay");
+  wo_text_add(text, is_safe ? "largest safe step: " : choice ? "no step surely fits; try first: " : "no step fits: stay");
   if (choice) add_settings(text, choice->micro_batch, choice->seq_len);
   put_further(w);
 }

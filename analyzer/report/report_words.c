@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "analyzer/files/names.h"
 #include "parsers/base/units.h"
 
 void wo_report_add_value(struct wo_text *text, const struct wo_value *value) {
@@ -44,8 +45,11 @@ void wo_report_add_range(struct wo_text *text, struct wo_interval bytes) {
 /* A replay of what was recorded says more than two intervals. */
 static void add_replayed(struct wo_text *text, const struct wo_proof *proof) {
   const char *const verdict = proof->fits ? "enough" : proof->margin_bytes < 0 ? "not enough" : "may be enough";
-  wo_text_add(text, "%s: replayed on the %s pattern, %s is %s", verdict, proof->pattern, WO_BYTES_TEXT(fabs(proof->margin_bytes)),
-              proof->margin_bytes < 0 ? "missing" : "left");
+  const struct wo_view path = wo_name_base(proof->path);
+  wo_text_add(text, "%s: replayed on ", verdict);
+  if (path.len > 0) wo_text_add_clean(text, path);
+  if (path.len == 0) wo_text_add(text, "the %s pattern", proof->pattern);
+  wo_text_add(text, ", %s is %s", WO_BYTES_TEXT(fabs(proof->margin_bytes)), proof->margin_bytes < 0 ? "missing" : "left");
 }
 
 void wo_report_add_verdict(struct wo_text *text, const struct wo_finding_fix *fix) {
@@ -53,6 +57,10 @@ void wo_report_add_verdict(struct wo_text *text, const struct wo_finding_fix *fi
                                          [WO_SUFFICES_YES] = "enough",
                                          [WO_SUFFICES_MAYBE] = "may be enough",
                                          [WO_SUFFICES_NO] = "not enough"};
+  if (fix->support.len > 0) {
+    wo_text_add_view(text, fix->support);
+    return;
+  }
   if (fix->proof != NULL && fix->proof->is_tried) {
     add_replayed(text, fix->proof);
     return;

@@ -26,9 +26,17 @@ struct wo_screen_change {
 struct wo_screen_fix {
   size_t number;        /* of the fix in the report, from 1 */
   struct wo_view title; /* as in the report; a writer may cut it */
-  struct wo_view frees; /* "1.2 to 4.7 GiB"; or empty */
+  struct wo_view frees; /* "1.2 to 4.7 GiB", or of a replay "lacks 1.20 GiB", "leaves 0.40 GiB"; or empty */
   struct wo_view price; /* "10 to 30 % slower"; or empty */
   const struct wo_finding_fix *fix;
+  bool is_enough; /* alone: by its replay, else by its interval */
+};
+
+/* What to do, and the command for it. */
+struct wo_screen_next {
+  struct wo_view label;   /* "everything" */
+  struct wo_view command; /* as it is pasted; or empty */
+  struct wo_view words;   /* the same in words, where the command has no room: "the same files with -v" */
 };
 
 struct wo_screen {
@@ -49,12 +57,12 @@ struct wo_screen {
   size_t more_changes;                /* left out */
   const struct wo_screen_fix *others; /* the fixes after the first */
   size_t other_count;
-  struct wo_view also;                            /* other findings, with their confidence; or empty */
-  struct wo_view already;                         /* "gradient checkpointing, 16-bit weights": set in the job; or empty */
-  struct wo_view not_it;                          /* "fragmentation, slow growth": ruled out by figures; or empty */
-  struct wo_view settle;                          /* the evidence that would decide; or empty */
-  struct wo_view notes;                           /* inputs that were not read, or not wholly; or empty */
-  struct wo_finding_row next[WO_SCREEN_NEXT_MAX]; /* what to do, and the command for it */
+  struct wo_view also;    /* other findings, with their confidence; or empty */
+  struct wo_view already; /* "gradient checkpointing, 16-bit weights": set in the job; or empty */
+  struct wo_view not_it;  /* "fragmentation, slow growth": ruled out by figures; or empty */
+  struct wo_view settle;  /* the evidence that would decide; or empty */
+  struct wo_view notes;   /* inputs that were not read, or not wholly; or empty */
+  struct wo_screen_next next[WO_SCREEN_NEXT_MAX];
   size_t next_count;
 };
 

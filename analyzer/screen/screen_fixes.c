@@ -4,6 +4,7 @@
 #include "analyzer/report/report_words.h"
 #include "analyzer/screen/screen_internal.h"
 #include "analyzer/story/story.h"
+#include "parsers/base/units.h"
 
 /* Up to the first ':' or ';': "usually 5 to 15 % slower: more, smaller passes" says enough before it. */
 static struct wo_view first_clause(struct wo_view text) {
@@ -33,13 +34,23 @@ static struct wo_view price_of(struct wo__screen_maker *m, const struct wo_findi
 
 static struct wo_view frees_of(struct wo__screen_maker *m, const struct wo_finding_fix *fix) {
   struct wo_text *const text = wo__screen_start(m);
-  if (fix->has_saves) wo_report_add_range(text, fix->saves_bytes);
+  if (fix->proof != NULL && fix->proof->is_tried) {
+    const double margin = fix->proof->margin_bytes;
+    wo_text_add(text, "%s %s", margin < 0 ? "lacks" : "leaves", WO_BYTES_TEXT(margin < 0 ? -margin : margin));
+  } else if (fix->has_saves) {
+    wo_report_add_range(text, fix->saves_bytes);
+  }
   return wo__screen_keep(m);
 }
 
 static struct wo_screen_fix make_fix(struct wo__screen_maker *m, const struct wo_finding_fix *fix, size_t number) {
-  return (struct wo_screen_fix){
-      .number = number, .title = fix->title, .frees = frees_of(m, fix), .price = price_of(m, fix), .fix = fix};
+  const bool is_tried = fix->proof != NULL && fix->proof->is_tried;
+  return (struct wo_screen_fix){.number = number,
+                                .title = fix->title,
+                                .frees = frees_of(m, fix),
+                                .price = price_of(m, fix),
+                                .fix = fix,
+                                .is_enough = is_tried ? fix->proof->fits : fix->suffices == WO_SUFFICES_YES};
 }
 
 /* ---- The first change ---- */
@@ -99,8 +110,8 @@ static struct wo_view verdict_of(struct wo__screen_maker *m, const struct wo_fin
   return wo__screen_keep(m);
 }
 
-static void make_first(struct wo__screen_maker *m, const struct wo_finding_fix *fix) {
-  m->screen->first = make_fix(m, fix, 1);
+static void make_first(struct wo__screen_maker *m, const struct wo_finding_fix *fix, size_t number) {
+  m->screen->first = make_fix(m, fix, number);
   m->screen->first_verdict = verdict_of(m, fix);
   for (size_t i = 0; i < fix->change_count; i++) add_setting(m, &fix->changes[i]);
   for (size_t i = 0; i < fix->command_count; i++) add_change(m, (struct wo_screen_change){.text = fix->commands[i]});
@@ -119,19 +130,24 @@ static void make_already(struct wo__screen_maker *m, const struct wo_finding *fi
   m->screen->already = wo__screen_keep(m);
 }
 
-/* Fixes that cure nothing are for the end of the report, except where there is nothing else. */
+/* The change to make first is the one that a recording or a run that fits supports, else the first fix that nothing refutes. The
+ * others keep their numbers. Fixes that cure nothing are for the end of the report, except where there is nothing else. */
 void wo__screen_fixes(struct wo__screen_maker *m) {
   if (m->report->finding_count == 0 || m->screen->tone == WO_SCREEN_GOOD) return;
   const struct wo_finding *const finding = &m->report->findings[0];
+  const struct wo_finding_fix *const supported = m->report->first_change;
   struct wo_screen_fix *const others = wo_arena_array(m->arena, finding->fix_count + 1, sizeof *others);
   if (others == NULL) return;
+  const size_t first = wo_report_first_fix(finding);
+  if (supported != NULL) {
+    make_first(m, supported, finding->fix_count + 1);
+  } else if (finding->fix_count > 0) {
+    make_first(m, &finding->fixes[first], first + 1);
+  }
   for (size_t i = 0; i < finding->fix_count; i++) {
-    const struct wo_finding_fix *const fix = &finding->fixes[i];
-    if (i == 0) {
-      make_first(m, fix);
-    } else if (fix->cost_rank != WO_COST_RANK_MAX) {
-      others[m->screen->other_count++] = make_fix(m, fix, i + 1);
-    }
+    const bool is_first = supported == NULL && i == first;
+    if (!is_first && finding->fixes[i].cost_rank != WO_COST_RANK_MAX)
+      others[m->screen->other_count++] = make_fix(m, &finding->fixes[i], i + 1);
   }
   m->screen->others = others;
   make_already(m, finding);

@@ -40,21 +40,14 @@ static void make_also(struct wo__screen_maker *m) {
 
 /* ---- Commands ---- */
 
-static void add_next(struct wo__screen_maker *m, const char *label, struct wo_view command) {
-  if (command.len > 0 && m->screen->next_count < WO_SCREEN_NEXT_MAX)
-    m->screen->next[m->screen->next_count++] = (struct wo_finding_row){wo_view_of(label), command};
+static void add_next(struct wo__screen_maker *m, const char *label, struct wo_view command, const char *words) {
+  if (m->screen->next_count == WO_SCREEN_NEXT_MAX || (command.len == 0 && words == NULL)) return;
+  m->screen->next[m->screen->next_count++] = (struct wo_screen_next){wo_view_of(label), command, wo_view_of(words)};
 }
 
 static struct wo_view command_of(struct wo__screen_maker *m, const char *start, const char *end) {
   if (m->words.len == 0) return (struct wo_view){0};
   return wo_arena_format(m->arena, "whyoom %s%.*s%s", start, WO_SHOWN(m->words), end);
-}
-
-static bool has_recording(const struct wo_job *job) {
-  for (size_t i = 0; i < job->input_count; i++) {
-    if (job->inputs[i].is_recording) return true;
-  }
-  return false;
 }
 
 /* Whether a replay can make one of the fixes. */
@@ -70,10 +63,15 @@ void wo__screen_next(struct wo__screen_maker *m) {
   const bool is_gpu = m->story->outcome == WO_OUTCOME_GPU_OOM && wo_report_tells_failure(m->report);
   if (is_gpu) make_not_it(m);
   make_also(m);
-  if (is_gpu && can_replay(&m->report->findings[0])) {
-    add_next(m, has_recording(m->report->job) ? "write the change" : "check it first",
-             command_of(m, "verify ", has_recording(m->report->job) ? " --patch > fix.diff" : ""));
+  const struct wo_finding_fix *const first = m->report->first_change;
+  const bool is_proven = first != NULL && first->proof != NULL && first->proof->fits;
+  const bool has_files = m->words.len > 0;
+  if (is_gpu && is_proven && has_files) {
+    add_next(m, "as a patch", command_of(m, "verify ", " --patch > fix.diff"),
+             "whyoom verify, the same files, --patch > fix.diff");
+  } else if (is_gpu && has_files && can_replay(&m->report->findings[0])) {
+    add_next(m, "check it first", command_of(m, "verify ", ""), "whyoom verify and the same files");
   }
-  if (m->screen->first.number > 0) add_next(m, "then submit", m->report->resubmit);
-  add_next(m, "everything", m->words.len > 0 ? command_of(m, "-v ", "") : WO_VIEW("the same command with -v"));
+  if (m->screen->first.number > 0) add_next(m, "then submit", m->report->resubmit, NULL);
+  add_next(m, "everything", command_of(m, "-v ", ""), has_files ? "whyoom -v and the same files" : "the same command with -v");
 }

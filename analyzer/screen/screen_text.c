@@ -168,14 +168,16 @@ static void make_head(struct part *part, const struct wo_screen *screen) {
 /* "  run_lora.sh:32  --per_device_train_batch_size   2 -> 1": place and key in columns of their own. */
 static void put_change(const struct wo_page *page, const struct wo_screen_change *change, size_t place_columns,
                        size_t key_columns) {
-  const size_t indent = INDENT + (place_columns > 0 ? place_columns + 2 : 0);
+  const bool has_place = place_columns > 0 && (change->place.len > 0 || change->then.len > 0);
+  const size_t indent = INDENT + (has_place ? place_columns + 2 : 0);
   wo_text_repeat(page->out, ' ', INDENT);
-  if (place_columns > 0) {
+  if (has_place) {
     wo_page_put(page, WO_TINT_PLACE, change->place);
     wo_text_repeat(page->out, ' ', place_columns + 2 - wo_text_columns(change->place));
   }
-  if (change->then.len == 0) {
-    wo_page_flow(page, indent, indent + 2, WO_TINT_FIX, shorten_code(change->text, page->style.width - indent));
+  if (change->then.len == 0) { /* a line that is too long is cut where that is seen, since half of it would be another command */
+    const size_t room = page->style.width - indent;
+    put_cut(page, room, WO_TINT_FIX, shorten_code(change->text, room));
     wo_page_break(page, 0);
     return;
   }
@@ -248,7 +250,7 @@ static void make_first(struct part *part, const struct wo_screen *screen) {
 /* "  2 * loss and entropy over the vocabulary in pieces  1.2 to 4.7 GiB  same speed" */
 static void put_other(const struct wo_page *page, const struct wo_screen_fix *fix, size_t title_columns) {
   const size_t width = page->style.width;
-  wo_text_add(page->out, " %2zu %s ", fix->number, fix->fix->suffices == WO_SUFFICES_YES ? "*" : " ");
+  wo_text_add(page->out, " %2zu %s ", fix->number, fix->is_enough ? "*" : " ");
   const size_t used = put_cut(page, title_columns, WO_TINT_PLAIN, shorten_title(fix->title, title_columns));
   wo_text_repeat(page->out, ' ', title_columns - used + 1);
   wo_page_put(page, WO_TINT_PLAIN, fix->frees);
@@ -265,9 +267,9 @@ static void put_other(const struct wo_page *page, const struct wo_screen_fix *fi
 static void put_table(const struct wo_page *page, const struct wo_screen *screen, size_t rows) {
   if (rows == 0) return;
   const size_t width = page->style.width;
-  const size_t title = width >= 76 ? width - 42 : width / 2;
+  const size_t title = width >= 76 ? width - 42 : width / 2 - 3;
   bool has_enough = false;
-  for (size_t i = 0; i < rows; i++) has_enough = has_enough || screen->others[i].fix->suffices == WO_SUFFICES_YES;
+  for (size_t i = 0; i < rows; i++) has_enough = has_enough || screen->others[i].is_enough;
   wo_page_break(page, 0);
   wo_page_put(page, WO_TINT_STRONG, WO_VIEW("IF NOT ENOUGH"));
   const char *const mark = has_enough ? "  (* enough alone)" : "";
@@ -305,7 +307,8 @@ static void make_facts(struct part *part, const struct wo_screen *screen) {
   put_lines(page, sizeof "WOULD SETTLE IT: " - 1, INDENT, 2, WO_TINT_PLAIN, screen->settle);
 }
 
-/* Commands to paste are never cut. */
+/* A command to paste is never cut: one that is too long for the page is said in words. The line to submit the job with, which has
+ * no other words, is an exception. */
 static void make_next(struct part *part, const struct wo_screen *screen) {
   const struct wo_page *const page = page_of(part);
   size_t columns = 0;
@@ -317,7 +320,10 @@ static void make_next(struct part *part, const struct wo_screen *screen) {
     wo_page_put(page, WO_TINT_FAINT, screen->next[i].label);
     wo_text_add(page->out, ":");
     wo_text_repeat(page->out, ' ', columns - wo_text_columns(screen->next[i].label) + 2);
-    wo_page_put(page, WO_TINT_PLACE, screen->next[i].text);
+    const struct wo_screen_next *const next = &screen->next[i];
+    const bool fits = columns + 3 + wo_text_columns(next->command) <= page->style.width;
+    const bool is_command = next->command.len > 0 && (fits || next->words.len == 0);
+    wo_page_put(page, is_command ? WO_TINT_PLACE : WO_TINT_PLAIN, is_command ? next->command : next->words);
     wo_page_break(page, 0);
   }
 }

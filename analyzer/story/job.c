@@ -217,13 +217,15 @@ static bool is_binary(const char *buf, size_t len) {
 
 /* The format of a recording of allocations, by its first bytes; empty for everything else. A snapshot is a pickle (protocols 2 to
  * 5 start with 0x80 and their number, 0 and 1 with a dictionary) that names its segments near the start; a profile is a Chrome
- * trace. */
+ * trace; trace lines have their name in the first one. */
 static struct wo_view recording_format(const char *buf, size_t len) {
   const struct wo_view front = {buf, len < SAMPLE_BYTES ? len : SAMPLE_BYTES};
   const bool is_pickle = len > 2 && (((unsigned char)buf[0] == 0x80 && buf[1] >= 2 && buf[1] <= 5) ||
                                      wo_view_starts(front, "(dp") || wo_view_starts(front, "}q"));
   if (is_pickle && (wo_view_has(front, "segments") || wo_view_has(front, "segment_type"))) return WO_VIEW("snapshot");
   const bool is_json = wo_view_starts(wo_view_trim_start(front), "{");
+  if (is_json && wo_view_has(wo_view_sub(front, 0, wo_view_find_char(front, '\n', 0)), "\"whyoom_trace\""))
+    return WO_VIEW("trace-lines");
   return is_json && (wo_view_has(front, "\"traceEvents\"") || wo_view_has(front, "\"deviceProperties\"")) ? WO_VIEW("profiler")
                                                                                                           : (struct wo_view){0};
 }

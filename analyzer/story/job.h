@@ -97,17 +97,17 @@ struct wo_story {
   enum wo_role *roles; /* one per event */
   struct wo_run *runs; /* by file, then in the order of lines; none for files that hold a single run */
   size_t run_count;
-  size_t run_room; /* runs that can be told apart: WO_LIMIT_RUNS, or fewer where there is not so much evidence */
-  int32_t *run_of;                    /* one per event: index into runs, or -1 */
-  bool is_rank_inferred;              /* no line names the rank of the failure; srun's lines about tasks leave only this one */
-  bool is_order_uncertain;            /* `rival` may have come before the failure */
-  wo_event_id rival;                  /* or WO_EVENT_NONE */
-  int64_t rival_gap_ns;               /* between both, or -1 when their times cannot be compared */
-  wo_event_id traceback;              /* traceback of the failure, or WO_EVENT_NONE */
-  int64_t step;                       /* progress last seen before the failure, or -1 */
-  int64_t step_total;                 /* or -1 */
-  struct wo_view step_unit;           /* step, it, epoch, episode */
-  struct wo_view phase;               /* empty when unknown */
+  size_t run_room;          /* runs that can be told apart: WO_LIMIT_RUNS, or fewer where there is not so much evidence */
+  int32_t *run_of;          /* one per event: index into runs, or -1 */
+  bool is_rank_inferred;    /* no line names the rank of the failure; srun's lines about tasks leave only this one */
+  bool is_order_uncertain;  /* `rival` may have come before the failure */
+  wo_event_id rival;        /* or WO_EVENT_NONE */
+  int64_t rival_gap_ns;     /* between both, or -1 when their times cannot be compared */
+  wo_event_id traceback;    /* traceback of the failure, or WO_EVENT_NONE */
+  int64_t step;             /* progress last seen before the failure, or -1 */
+  int64_t step_total;       /* or -1 */
+  struct wo_view step_unit; /* step, it, epoch, episode */
+  struct wo_view phase;     /* empty when unknown */
   const struct wo_timeline *timeline; /* of all events */
   const struct wo_file_events *files; /* by name */
   size_t file_count;

@@ -117,12 +117,12 @@ enum wo_outcome wo__killed_outcome(const struct wo_job *job, const struct wo_eve
 /* Ignores (is_quoted) the events of prose if another input reports a failure itself. */
 void wo__set_prose_aside(struct wo_job *job);
 
-/* The next event after `before` (NULL: the first) that stands in the line of `event`; NULL behind the last. Events of one line are
- * near each other in the store. */
+/* The next event after `before` (NULL: the first) that stands in the line of `event`; NULL behind the last. Events of one line
+ * are near each other in the store. */
 struct wo_event *wo__next_beside(struct wo_job *job, const struct wo_event *event, const struct wo_event *before);
 
 #define wo__each_beside(other, job, event)                                                                                       \
-  for (struct wo_event * other = wo__next_beside((job), (event), NULL); other; other = wo__next_beside((job), (event), other))
+  for (struct wo_event *other = wo__next_beside((job), (event), NULL); other; other = wo__next_beside((job), (event), other))
 
 /* Takes the level away from failures that stand beside a traceback without one: a logger passed on the output of a program. */
 void wo__lift_what_was_passed_on(struct wo_job *job);
@@ -167,8 +167,8 @@ struct wo_view wo__innermost_frames(struct wo_view frames, size_t count);
 /* Ignores (is_quoted) exceptions without a traceback that another pattern knows. */
 void wo__set_explained_aside(struct wo_job *job);
 
-/* Fills the phase of the story (NULL: no failure). If only a repeat of the failure has a traceback, or the exception that was raised
- * right below it, that becomes the traceback of the story. */
+/* Fills the phase of the story (NULL: no failure). If only a repeat of the failure has a traceback, or the exception that was
+ * raised right below it, that becomes the traceback of the story. */
 void wo__read_phase(struct wo_job *job, const struct wo_event *failure);
 
 /* Fills step, unit and phase of the story from the lines before the failure (NULL: no failure). */

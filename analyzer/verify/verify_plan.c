@@ -201,13 +201,80 @@ static bool add_proofs(struct wo_verify_plan *plan, struct wo_report *report) {
   return true;
 }
 
-void wo_verify_plan_json(struct wo_verify_plan *plan, struct wo_view proved, struct wo_view patch, struct wo_text *out) {
-  struct wo_report report = *plan->report;
+/* ---- The chosen change ---- */
+
+/* The number at which the change was replayed; 0: the proposed one. */
+static uint32_t chosen_number(const struct wo_choice *choice, struct wo_view knob) {
+  if (wo_view_is(knob, "micro_batch")) return choice->micro_batch;
+  if (wo_view_is(knob, "grad_accum")) return choice->grad_accum;
+  return wo_view_is(knob, "seq_len") ? choice->seq_len : 0;
+}
+
+/* A change with the number of the search in it. */
+static struct wo_finding_change at_chosen(struct wo_verify_plan *plan, const struct wo_choice *choice,
+                                          struct wo_finding_change change) {
+  const uint32_t number = chosen_number(choice, change.knob);
+  if (number == 0 || change.to.number.mid == number) return change;
+  change.to.number = (struct wo_interval){number, number, number};
+  change.spelling.value = wo_arena_format(&plan->arena, "%u", (unsigned)number);
+  return change;
+}
+
+/* "micro-batch 2 -> 1, effective batch kept": as proposed, or with the number of the search. */
+static void add_title(struct wo_text *text, const struct wo_finding_fix *fix, const struct wo_choice *choice) {
+  bool is_other = false;
+  for (size_t i = 0; i < fix->change_count && !is_other; i++) {
+    const struct wo_finding_change *const change = &fix->changes[i];
+    const uint32_t number = chosen_number(choice, change->knob);
+    is_other = number > 0 && change->to.number.mid != number;
+    if (is_other) wo_text_add(text, "%.*s %.0f -> %u", WO_SHOWN(change->knob), change->from.number.mid, (unsigned)number);
+  }
+  if (!is_other) wo_text_add_view(text, fix->title);
+}
+
+/* The fixes of a set as one change. What a setting cannot make is a line of code, as in the fix itself. */
+static bool join(struct wo_verify_plan *plan, const struct wo_choice *choices, size_t count, const struct wo_proof *chosen,
+                 struct wo_finding_fix *ret_fix) {
+  size_t changes = 0, commands = 0;
+  for (size_t i = 0; i < count; i++) changes += plan->fixes[choices[i].proposal].change_count;
+  for (size_t i = 0; i < count; i++) commands += plan->fixes[choices[i].proposal].command_count;
+  struct wo_finding_change *const joined = wo_arena_array(&plan->arena, changes + 1, sizeof *joined);
+  struct wo_view *const lines = wo_arena_array(&plan->arena, commands + 1, sizeof *lines);
+  struct wo_proof *const proof = wo_arena_alloc(&plan->arena, sizeof *proof);
+  struct wo_text title = {0};
+  if (!joined || !lines || !proof) return false;
+  *proof = *chosen;
+  *ret_fix = (struct wo_finding_fix){
+      .id = WO_VIEW("proven"), .suffices = WO_SUFFICES_YES, .changes = joined, .commands = lines, .proof = proof};
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_finding_fix *const fix = &plan->fixes[choices[i].proposal];
+    if (i > 0) wo_text_add(&title, " + ");
+    add_title(&title, fix, &choices[i]);
+    for (size_t k = 0; k < fix->change_count; k++)
+      joined[ret_fix->change_count++] = at_chosen(plan, &choices[i], fix->changes[k]);
+    for (size_t k = 0; k < fix->command_count; k++) lines[ret_fix->command_count++] = fix->commands[k];
+    if (fix->cost_rank > ret_fix->cost_rank) ret_fix->cost_rank = fix->cost_rank;
+    if (ret_fix->cost_speed.len == 0) ret_fix->cost_speed = fix->cost_speed;
+  }
+  ret_fix->title = wo_arena_copy(&plan->arena, (struct wo_view){title.ptr, title.len});
+  const bool is_made = !title.is_failed && !wo_arena_is_exhausted(&plan->arena);
+  wo_text_done(&title);
+  return is_made;
+}
+
+bool wo_verify_plan_attach(struct wo_verify_plan *plan, const struct wo_choice *choices, size_t count,
+                           const struct wo_proof *chosen, struct wo_report *report) {
+  if (!add_proofs(plan, report)) return false;
+  if (!chosen->is_tried || count == 0) return true;
+  struct wo_finding_fix *const fix = wo_arena_alloc(&plan->arena, sizeof *fix);
+  if (!fix || !join(plan, choices, count, chosen, fix)) return false;
+  report->first_change = fix;
+  return true;
+}
+
+void wo_verify_plan_json(const struct wo_report *proven, struct wo_view proved, struct wo_view patch, struct wo_text *out) {
+  struct wo_report report = *proven;
   report.verify_json = proved;
   report.verify_patch = patch;
-  if (add_proofs(plan, &report)) {
-    wo_report_json(&report, out);
-  } else {
-    out->is_failed = true;
-  }
+  wo_report_json(&report, out);
 }

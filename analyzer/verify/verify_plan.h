@@ -26,8 +26,13 @@ void wo_verify_plan_done(struct wo_verify_plan *plan);
 /* Fills the plan from the diagnosis of a report; everything lives in the plan's arena or in the report. WO_E_NOMEM. */
 enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_verify_plan *plan);
 
-/* The JSON report with the proofs in its fixes, and the object that `proved` (JSON text) holds under "verify", which gets the
+/* Gives a copy of the plan's report its results: the proofs of its fixes, and, where `chosen` is tried, the choices together as
+ * the change to make first. Everything new lives in the plan's arena. False when memory is out. */
+bool wo_verify_plan_attach(struct wo_verify_plan *plan, const struct wo_choice *choices, size_t count,
+                           const struct wo_proof *chosen, struct wo_report *report);
+
+/* The JSON report (one with proofs), and the object that `proved` (JSON text) holds under "verify", which gets the
  * diff of --patch (empty: null). */
-void wo_verify_plan_json(struct wo_verify_plan *plan, struct wo_view proved, struct wo_view patch, struct wo_text *out);
+void wo_verify_plan_json(const struct wo_report *proven, struct wo_view proved, struct wo_view patch, struct wo_text *out);
 
 #endif

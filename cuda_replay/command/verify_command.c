@@ -71,6 +71,9 @@ static bool read_trace(void *target, const struct wo_option_value *value) {
   struct wo_verify_args *const args = target;
   if (value->text.len == 0) {
     wo_err_set(value->err, WO_E_USAGE, "--trace wants a recording");
+  } else if (wo_view_is(value->text, "none")) {
+    args->takes_no_trace = true;
+    return true;
   } else if (args->trace_count == WO_VERIFY_TRACES_MAX) {
     wo_err_set(value->err, WO_E_USAGE, "--trace can be given %d times at the most", WO_VERIFY_TRACES_MAX);
   } else {
@@ -82,8 +85,9 @@ static bool read_trace(void *target, const struct wo_option_value *value) {
 
 static const struct wo_option options[] = {
     WO_OPTION("trace", "TRACE",
-              "a recording, as for whyoom replay; one for each\nrank, the worst decides. Without one a pattern is\nreconstructed "
-              "from the log's figures: no proof",
+              "a recording, as for whyoom replay; one for each\nrank, the worst decides. Without this option those among\n"
+              "the LOGs, or beside them with the job's id in the name;\nelse, or with none, a pattern is reconstructed from the\n"
+              "log's figures: no proof",
               WO_TO_READER(read_trace), .path = WO_PATH_READ, .wants = "a recording"),
     WO_OPTION("recorded-at", "SIZES",
               "the recording is of a run with other sizes, which went\nthrough: micro_batch=2,seq_len=512",
@@ -229,18 +233,23 @@ static enum wo_exit exit_of(const struct run *run, enum wo_verify_verdict verdic
   return run->call->exit_zero ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;
 }
 
+static struct wo_proof proof_of(const struct wo_verify *verify, const struct wo_verify_row *row) {
+  return (struct wo_proof){.is_tried = true,
+                           .on = row->result.is_on_gpu ? "gpu" : "model",
+                           .pattern = verify->asked.is_reconstructed ? "reconstructed" : "recorded",
+                           .path = verify->asked.is_reconstructed ? (struct wo_view){0} : verify->asked.subjects[0].path,
+                           .fits = row->result.fit == WO_VERIFY_YES,
+                           .peak_reserved_bytes = (double)row->result.reserved_hi_bytes,
+                           .margin_bytes = (double)row->result.margin_bytes};
+}
+
 static void fill_proofs(const struct wo_verify *verify, struct wo_verify_answer *answer) {
   for (size_t i = 0; i < verify->asked.job->proposal_count && answer->proofs; i++) {
     const struct wo_verify_row *const row = wo_verify_row_of(verify, i);
     answer->proofs[i] = (struct wo_proof){.is_tried = false};
-    if (!row || row->result.fit == WO_VERIFY_UNTRIED) continue;
-    answer->proofs[i] = (struct wo_proof){.is_tried = true,
-                                          .on = row->result.is_on_gpu ? "gpu" : "model",
-                                          .pattern = verify->asked.is_reconstructed ? "reconstructed" : "recorded",
-                                          .fits = row->result.fit == WO_VERIFY_YES,
-                                          .peak_reserved_bytes = (double)row->result.reserved_hi_bytes,
-                                          .margin_bytes = (double)row->result.margin_bytes};
+    if (row && row->result.fit != WO_VERIFY_UNTRIED) answer->proofs[i] = proof_of(verify, row);
   }
+  if (verify->verdict == WO_VERIFY_PROVEN) answer->chosen = proof_of(verify, verify->chosen);
   if (!verify->chosen || verify->verdict == WO_VERIFY_NOT_SHOWN) return;
   answer->choice_count = verify->chosen->choice_count;
   for (size_t i = 0; i < answer->choice_count; i++) answer->choices[i] = verify->chosen->choices[i];

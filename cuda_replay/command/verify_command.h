@@ -14,6 +14,7 @@ struct wo_verify_args {
       replay; /* capacity, torch, and the place of the run: must be the first member, because its readers fill it */
   struct wo_view traces[WO_VERIFY_TRACES_MAX]; /* each ends with a NUL byte */
   size_t trace_count;
+  bool takes_no_trace;              /* also none that the caller finds by itself */
   struct wo_scale_spec recorded_at; /* `to` is 0 if it has to come from the log */
   bool accepts_reconstructed;
   bool is_patch; /* for the caller: print the chosen fix as a diff, */
@@ -29,7 +30,8 @@ enum wo_status wo_verify_args_read(const struct wo_call *call, struct wo_verify_
 struct wo_verify_answer {
   struct wo_proof *proofs; /* one for each proposal, filled; the caller provides the memory */
   struct wo_choice choices[WO_CHOICES_MAX];
-  size_t choice_count; /* 0: no fix is chosen */
+  size_t choice_count;    /* 0: no fix is chosen */
+  struct wo_proof chosen; /* of the choices together; is_tried: they are proven to fit */
 };
 
 /* Makes the proof; the report goes to `out`, as JSON one object. `hooks` is for --on gpu, NULL for none. */

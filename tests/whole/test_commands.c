@@ -88,7 +88,7 @@ static void test_rules_patterns(void **state) {
   assert_true(wo_view_has(out, "\\.") && wo_view_has(out, "[0-9][0-9. GMK]"));
   wo_process_done(&result);
   check(RUN(NULL, "rules", "check", "--format", "patterns"), 2, NULL, "for `whyoom rules list`");
-  check(RUN(NULL, "--format", "patterns"), 2, NULL, "--format needs text or json");
+  check(RUN(NULL, "--format", "patterns"), 2, NULL, "--format needs text, json");
 }
 
 static void test_rules_check(void **state) {

@@ -32,8 +32,7 @@ static bool read_no_sandbox(void *target, const struct wo_option_value *value) {
 
 /* In the order of the help text. */
 const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
-    WO_OPTION("format", "FORM", "text (default), json, or oneline", WO_TO_READER(wo_call_read_format),
-              .choices = "text|json|oneline"),
+    WO_OPTION("format", "FORM", "text (default), json, or oneline", WO_TO_READER(wo_call_read_format), .choices = "text|json"),
     WO_OPTION("output", "FILE", "write the report to FILE", .letter = 'o', WO_TO_TEXT(struct wo_call, output),
               .path = WO_PATH_WRITTEN, .wants = "the name of a file"),
     WO_OPTION("color", "[=WHEN]", "auto (default), always or never; {no-color} is never", .without = "always",
@@ -161,6 +160,11 @@ static enum wo_status read_long(struct reader *reader, const char *text) {
   const char *const behind = has_value ? value.ptr : NULL;
   const struct wo_option *const shared = wo_option_find(wo_shared_options, WO_SHARED_OPTION_COUNT, name);
   const struct wo_option *const option = wo_option_find(own->options, own->option_count, name);
+  if (shared && own->formats && wo_view_is(name, "format")) {
+    struct wo_option row = *shared;
+    row.choices = own->formats;
+    return apply_shared(reader, &row, behind);
+  }
   if (shared) return apply_shared(reader, option && option->choices ? option : shared, behind);
   return option ? keep(reader, option, behind) : refuse(reader, name);
 }
@@ -235,7 +239,7 @@ static enum wo_status read_arguments(struct reader *reader) {
 static enum wo_status check_format(const struct reader *reader) {
   const struct wo_command *const own = reader->call->command;
   const struct wo_option *const option = wo_option_find(own->options, own->option_count, WO_VIEW("format"));
-  const char *const choices = option && option->choices ? option->choices : "text|json";
+  const char *const choices = own->formats ? own->formats : option && option->choices ? option->choices : "text|json";
   struct wo_view names = WO_VIEW(WO_OUT_NAMES), name = {0};
   for (int i = 0; i <= (int)reader->call->format; i++) name = wo_view_cut(&names, '|');
   if (own->becomes_program || wo_option_choice(choices, name) >= 0) return WO_OK;

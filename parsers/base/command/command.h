@@ -24,6 +24,7 @@ struct wo_command {
   const char *words;               /* "list|check": what completions offer for the first word; NULL: files */
   size_t first_path;               /* words from this one on name files that are read; WO_NO_PATHS: none does */
   const char *about;               /* paragraphs before the options */
+  const char *formats;             /* choices of --format, where they are not "text|json" and no row of `options` has them */
   const struct wo_option *options; /* that only this command has, or describes in its own way */
   size_t option_count;
   const char *ending;     /* what the exit status says */

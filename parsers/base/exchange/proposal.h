@@ -78,6 +78,7 @@ struct wo_proof {
   bool is_tried;              /* else nothing below is known */
   const char *on;             /* "model"; a GPU says "gpu" */
   const char *pattern;        /* "recorded" or "reconstructed" */
+  struct wo_view path;        /* of the recording, of the first rank; empty for a reconstructed pattern */
   bool fits;                  /* with a margin above the uncertainty */
   double peak_reserved_bytes; /* at the high end */
   double margin_bytes;        /* negative: that much is missing */

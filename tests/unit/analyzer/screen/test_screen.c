@@ -170,8 +170,14 @@ static void test_a_proof_decides(void **state) {
   struct sample sample;
   const struct wo_proof refuted = {.is_tried = true, .on = "model", .pattern = "recorded", .margin_bytes = -SAMPLE_GIB(1.5)};
   sample_fill(&sample);
-  sample.fixes[0].proof = &refuted;
+  sample.fixes[0].proof = &refuted; /* the next one comes first */
   struct wo_text text = written(&sample, WO_VIEW("a.err"), plain);
+  assert_non_null(strstr(text.ptr, "CHANGE FIRST  micro-batch 8 -> 4"));
+  assert_non_null(strstr(text.ptr, "  1   expandable segments on"));
+  assert_non_null(strstr(text.ptr, "lacks 1.50 GiB"));
+  wo_text_done(&text);
+  sample.fixes[1].proof = &refuted;
+  text = written(&sample, WO_VIEW("a.err"), plain);
   assert_non_null(strstr(text.ptr, "not enough: replayed on the recorded pattern, 1.50 GiB is missing\n"));
   wo_text_done(&text);
 }

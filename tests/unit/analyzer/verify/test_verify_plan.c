@@ -107,7 +107,12 @@ static void test_json(void **state) {
   assert_true(plan.diagnosed.proposal_count > 0);
   plan.proofs[0] = (struct wo_proof){
       .is_tried = true, .on = "model", .pattern = "recorded", .fits = true, .peak_reserved_bytes = 5, .margin_bytes = -7};
-  wo_verify_plan_json(&plan, WO_VIEW("{\"verdict\": \"proven\"}"), WO_VIEW("--- a/f\n"), &text);
+  struct wo_report proven = *plan.report;
+  const struct wo_choice choice = {.proposal = 0, .micro_batch = 1, .grad_accum = 16};
+  assert_true(wo_verify_plan_attach(&plan, &choice, 1, &plan.proofs[0], &proven));
+  assert_non_null(proven.first_change);
+  assert_true(proven.first_change->proof->fits);
+  wo_verify_plan_json(&proven, WO_VIEW("{\"verdict\": \"proven\"}"), WO_VIEW("--- a/f\n"), &text);
   assert_false(text.is_failed);
   assert_non_null(strstr(text.ptr, "\"pattern\": \"recorded\""));
   assert_non_null(strstr(text.ptr, "\"margin_bytes\": -7"));
