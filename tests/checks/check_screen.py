@@ -48,7 +48,7 @@ def is_in_json(number, scale, numbers, texts):
     if any(re.search(r"(?<![\d.])" + re.escape(number) + r"(?![\d.]*\d)", text) for text in texts):
         return True
     half = 0.5000001 * 10 ** -len(number.partition(".")[2])
-    return any(abs(value / scale - float(number)) <= half for value in numbers)
+    return any(abs(abs(value) / scale - float(number)) <= half for value in numbers)  # a lack is a negative margin
 
 
 def check_numbers(screen, whole, report):
