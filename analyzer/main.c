@@ -6,7 +6,6 @@
 #include <pwd.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +14,8 @@
 #include "analyzer/command/commands.h"
 #include "analyzer/command/help.h"
 #include "analyzer/patch/patch.h"
+#include "analyzer/terminal/pager.h"
+#include "analyzer/terminal/terminal.h"
 #include "analyzer/verify/recordings.h"
 #include "analyzer/verify/verify_plan.h"
 #include "cuda_replay/record/record.h"
@@ -26,46 +27,6 @@
 #include "parsers/base/output/page.h"
 #include "parsers/base/units.h"
 #include "rules/files/rule_dir.h"
-
-/* ---- The terminal ---- */
-
-/* Width of the text report if none is known, and the limits for a terminal's width: narrower pages break every line, and wider
- * ones are hard to read. */
-enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 40, WIDTH_MAX = 1000 };
-
-/* An empty variable counts as absent. */
-static const char *variable(const char *name) {
-  const char *const value = getenv(name);
-  return value && value[0] != '\0' ? value : NULL;
-}
-
-/* Reads the variables in the order of setlocale, but sets no locale: only whether the terminal shows UTF-8 matters. */
-static bool has_utf8_locale(void) {
-  static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-  const char *locale = NULL;
-  for (size_t i = 0; i < sizeof names / sizeof *names && !locale; i++) locale = variable(names[i]);
-  const struct wo_view name = wo_view_of(locale);
-  return wo_view_has_nocase(name, "utf-8") || wo_view_has_nocase(name, "utf8");
-}
-
-static size_t terminal_width(void) {
-  struct winsize size = {0};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return WIDTH_DEFAULT;
-  return size.ws_col < WIDTH_MIN ? WIDTH_MIN : size.ws_col > WIDTH_MAX ? WIDTH_MAX : size.ws_col;
-}
-
-/* The command line wins over the terminal. Unless requested, colours are only for a terminal: not with --output, not if NO_COLOR
- * is set (no-color.org). Characters beyond ASCII are only for terminals too, since a pipe's reader is unknown. */
-static struct wo_text_style make_style(const struct wo_call *call) {
-  const bool is_terminal = isatty(STDOUT_FILENO) == 1;
-  const bool is_watched = is_terminal && !variable("NO_COLOR") && call->output.len == 0;
-  return (struct wo_text_style){.width = call->width > 0 ? call->width
-                                         : is_terminal   ? terminal_width()
-                                                         : WIDTH_DEFAULT,
-                                .use_color = call->color == WO_COLOR_ALWAYS || (call->color == WO_COLOR_AUTO && is_watched),
-                                .use_utf8 = is_terminal && has_utf8_locale(),
-                                .is_verbose = call->is_verbose};
-}
 
 /* ---- Around a GPU ---- */
 
@@ -140,8 +101,8 @@ static double seconds_now(void) {
 /* Tests name the two libraries (docs/replay.md). An empty CUDA_VISIBLE_DEVICES hides every card. */
 static struct wo_replay_hooks make_hooks(struct gpu_watch *watch) {
   watch->has_terminal = isatty(STDERR_FILENO) == 1;
-  return (struct wo_replay_hooks){.cuda_library = variable("WHYOOM_CUDA_LIBRARY"),
-                                  .nvml_library = variable("WHYOOM_NVML_LIBRARY"),
+  return (struct wo_replay_hooks){.cuda_library = wo_terminal_variable("WHYOOM_CUDA_LIBRARY"),
+                                  .nvml_library = wo_terminal_variable("WHYOOM_NVML_LIBRARY"),
                                   .visible_devices = getenv("CUDA_VISIBLE_DEVICES"),
                                   .state = watch,
                                   .guard = guard_gpu,
@@ -339,7 +300,7 @@ static bool enter_thread(void *context) {
 }
 
 static size_t number_of(const char *name) {
-  struct wo_view text = wo_view_of(variable(name));
+  struct wo_view text = wo_view_of(wo_terminal_variable(name));
   uint64_t number = 0;
   return wo_number_u64(&text, WO_LIMIT_SHARDS, &number) == WO_OK && text.len == 0 ? (size_t)number : SIZE_MAX;
 }
@@ -396,7 +357,7 @@ static enum wo_exit run_scan(const struct wo_call *call) {
                 .on_progress = isatty(STDERR_FILENO) == 1 ? show_scan : NULL,
                 .enter_thread = enter_thread,
                 .is_cancelled = &is_cancelled,
-                .temp_folder = variable("TMPDIR")},
+                .temp_folder = wo_terminal_variable("TMPDIR")},
       .shard = find_shard(),
       .cores = count_cores(),
       .environment = environ,
@@ -618,15 +579,20 @@ int main(int argc, char **argv) {
   struct wo_text errors = {0};
   struct wo_err err = {0};
   struct wo_call call;
+  struct wo_pager pager = {0};
   enum wo_exit code = WO_EXIT_ERROR;
   if (wo_call_read(argc, argv, (struct wo_commands){commands, sizeof commands / sizeof *commands}, &call, &err) == WO_OK) {
-    call.style = make_style(&call);
+    call.style = wo_terminal_style(&call);
     call.timer = &the_timer;
     call.drain = drain;
     call.is_stdin_terminal = isatty(STDIN_FILENO) == 1;
     call.out = &out;
     call.errors = &errors;
+    wo_pager_start(&call, &pager);
     code = run_and_write(&call);
+    print_errors(&errors);
+    errors.len = 0;
+    wo_pager_end(&pager);
   } else {
     wo_message_error(&errors, (struct wo_view){0}, &err);
   }

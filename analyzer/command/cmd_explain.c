@@ -104,6 +104,7 @@ enum wo_exit wo_run_explain(const struct wo_call *call) {
 
 const struct wo_command wo_command_explain = {
     .name = "explain",
+    .is_long = true,
     .needs_more = "",
     .summary = "what is known of a cause, a fix, a setting, a fact or a term",
     .usage = "explain [ID...]",

@@ -58,6 +58,7 @@ enum wo_exit wo_run_completion(const struct wo_call *call) {
 
 const struct wo_command wo_command_completion = {
     .name = "completion",
+    .is_long = true,
     .summary = "a script that makes a shell complete whyoom's command line",
     .usage = "completion " WO_SHELLS,
     .words = WO_SHELLS,

@@ -370,6 +370,7 @@ enum wo_exit wo_run_rules(const struct wo_call *call) {
 
 const struct wo_command wo_command_rules = {
     .name = "rules",
+    .is_long = true,
     .needs_more = "pages",
     .summary = "the rules: list, lint, test, show, why one holds on a job, pages",
     .usage = "rules [list|check|test] [DIR]\n"

@@ -1,5 +1,5 @@
-/* The first screen: what is wrong, the numbers that show it, the change to make first, and what else there is. Twenty-four lines
- * of eighty columns; the report has the rest.
+/* The first screen: what is wrong, the numbers that show it, the change to make first, and what else there is. At most 23 lines
+ * of 80 columns: with the prompt below them they stay on a terminal of 24. The report has the rest.
  *
  * In: struct wo_report. Out: struct wo_screen, which the writers of text, one line, Markdown and HTML lay out. Every number in it
  * is one of the report's, in the report's own words, so that it can be found again there and in JSON. Texts live in the given
@@ -9,7 +9,7 @@
 
 #include "analyzer/report/report.h"
 
-enum { WO_SCREEN_LINES = 24, WO_SCREEN_ROWS_MAX = 8, WO_SCREEN_CHANGES_MAX = 6, WO_SCREEN_NEXT_MAX = 3 };
+enum { WO_SCREEN_LINES = 23, WO_SCREEN_ROWS_MAX = 8, WO_SCREEN_CHANGES_MAX = 6, WO_SCREEN_NEXT_MAX = 3 };
 
 /* How the verdict is coloured, and which sections there are. */
 enum wo_screen_tone { WO_SCREEN_GOOD, WO_SCREEN_NOTE, WO_SCREEN_FAILURE };

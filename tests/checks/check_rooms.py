@@ -35,14 +35,14 @@ MACHINES = (
 )
 # What a room may do to the process, and which rooms may: symbols of the C library.
 ABILITIES = {
-    "the environment": ({"getenv", "secure_getenv", "setenv", "unsetenv", "putenv", "environ", "__environ"}, {"cuda_replay/record"}),
+    "the environment": ({"getenv", "secure_getenv", "setenv", "unsetenv", "putenv", "environ", "__environ"}, {"cuda_replay/record", "analyzer/terminal"}),
     "the clock": ({"time", "clock_gettime", "clock", "gettimeofday", "localtime", "localtime_r", "gmtime", "gmtime_r"}, set()),
     "the locale": ({"setlocale", "newlocale", "uselocale", "localeconv"}, set()),
     "the standard streams": ({"stdout", "stderr", "stdin", "printf", "vprintf", "puts", "putchar", "perror", "__printf_chk"}, set()),
-    "signals and the terminal": ({"signal", "sigaction", "isatty", "ioctl"}, set()),
-    "the exit": ({"exit", "_exit", "_Exit", "quick_exit", "abort"}, set()),
+    "signals and the terminal": ({"signal", "sigaction", "isatty", "ioctl"}, {"analyzer/terminal"}),
+    "the exit": ({"exit", "_exit", "_Exit", "quick_exit", "abort"}, {"analyzer/terminal"}),
     "other programs": ({"system", "popen", "fork", "vfork", "posix_spawn", "execv", "execvp", "execve", "execl", "execlp"},
-                       {"cuda_replay/record", "analyzer/live"}),
+                       {"cuda_replay/record", "analyzer/live", "analyzer/terminal"}),
     "libraries at run time": ({"dlopen", "dlmopen"}, {"cuda_replay/device"}),
     "the sandbox": ({"prctl", "syscall", "seccomp"}, {"parsers/base/command"}),
     "threads": ({"pthread_create", "thrd_create"}, {"analyzer/scan"}),

@@ -32,6 +32,7 @@ struct wo_command {
   bool has_threads;       /* enters the sandbox on each of its threads, which alone read what others wrote (sandbox.h) */
   const char *needs_more; /* "on|plot": its options, and first words, that do more than read. NULL: the command itself does, so
                              that it never runs in the sandbox (sandbox.h) */
+  bool is_long;           /* its texts are longer than a terminal: they go through a pager there */
   bool becomes_program;   /* words after the first one belong to another program, whatever they look like */
 };
 
