@@ -119,26 +119,42 @@ static enum wo_exit run_replay(const struct wo_call *call) {
   return wo_run_replay(call, &hooks);
 }
 
+/* The choices that settings make, where those of the program are made already. Returns their number. */
+static size_t without_by_hand(const struct wo_verify_plan *plan, const struct wo_verify_answer *answer,
+                              struct wo_choice choices[WO_CHOICES_MAX]) {
+  size_t count = 0;
+  for (size_t i = 0; i < answer->choice_count; i++) {
+    if (plan->fixes[answer->choices[i].proposal].change_count > 0) choices[count++] = answer->choices[i];
+  }
+  return count;
+}
+
+static const char *why_not_written(const struct wo_verify_plan *plan, const struct wo_verify_answer *answer) {
+  if (!plan->is_complete) return "an input could not be read";
+  return answer->is_open_by_hand ? "a change of the program is still to be made (--accept-by-hand)" : "the fix is not proven";
+}
+
 /* --patch: the chosen fix as a change of the job's files. A part of the diff alone is not proven: a script must then stop, so 0
  * becomes WO_EXIT_NOT_PROVEN. Only a whole fix that is proven (or accepted), from inputs that could all be read, is written.
  * Returns the exit code that `code` becomes. */
-static enum wo_exit run_patch(const struct wo_call *call, bool is_write, const struct wo_verify_plan *plan,
+static enum wo_exit run_patch(const struct wo_call *call, const struct wo_verify_args *args, const struct wo_verify_plan *plan,
                               const struct wo_verify_answer *answer, enum wo_exit code, struct wo_text *diff) {
   const bool is_proven = code == WO_EXIT_FINE && plan->is_complete;
+  struct wo_choice made[WO_CHOICES_MAX];
   if (answer->choice_count == 0) {
     wo_message(call->errors, WO_VIEW("--patch"), "no fix is chosen, so there is nothing to change");
     return code;
   }
-  const enum wo_patch_result result =
-      wo_patch_run(plan->report, plan->fixes, answer->choices, answer->choice_count, is_write && is_proven, diff, call->errors);
+  const size_t made_count = args->accepts_by_hand ? without_by_hand(plan, answer, made) : answer->choice_count;
+  const enum wo_patch_result result = wo_patch_run(plan->report, plan->fixes, args->accepts_by_hand ? made : answer->choices,
+                                                   made_count, args->is_write && is_proven, diff, call->errors);
   if (result == WO_PATCH_FAILED) return WO_EXIT_ERROR;
-  if (is_write && !is_proven)
-    wo_message(call->errors, WO_VIEW("--write"), "nothing is written, because %s",
-               plan->is_complete ? "the fix is not proven" : "an input could not be read");
-  if (result == WO_PATCH_WHOLE || code != WO_EXIT_FINE) return code;
+  if (args->is_write && !is_proven)
+    wo_message(call->errors, WO_VIEW("--write"), "nothing is written, because %s", why_not_written(plan, answer));
+  if (result == WO_PATCH_WHOLE || (code != WO_EXIT_FINE && !answer->is_open_by_hand)) return code;
   wo_message(call->errors, WO_VIEW("--patch"),
              "what is told above is not in the patch, and only the whole fix is shown to fit: make it before you resubmit");
-  if (is_write && is_proven) wo_message(call->errors, WO_VIEW("--write"), "nothing is written, because a part is no fix");
+  if (args->is_write && is_proven) wo_message(call->errors, WO_VIEW("--write"), "nothing is written, because a part is no fix");
   return WO_EXIT_NOT_PROVEN;
 }
 
@@ -153,7 +169,7 @@ static enum wo_exit prove(const struct wo_call *call, const struct wo_verify_arg
   const struct wo_view text = {proved.ptr, proved.len};
   /* The output of --patch is the diff alone, for `| git apply`; the report goes to stderr. */
   if (!is_json) wo_text_add_view(args->is_patch ? call->errors : call->out, text);
-  if (args->is_patch && code != WO_EXIT_ERROR) code = run_patch(call, args->is_write, plan, &answer, code, &diff);
+  if (args->is_patch && code != WO_EXIT_ERROR) code = run_patch(call, args, plan, &answer, code, &diff);
   const struct wo_view patch = {diff.ptr, diff.len};
   if (!is_json) wo_text_add_view(call->out, patch);
   call->out->is_exact = !is_json && args->is_patch;

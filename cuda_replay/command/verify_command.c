@@ -94,6 +94,8 @@ static const struct wo_option options[] = {
               WO_TO_READER(read_recorded_at), .wants = "sizes, such as micro_batch=2,seq_len=512"),
     WO_OPTION("accept-reconstructed", NULL, "take a fix that fits the reconstructed pattern",
               WO_TO_FLAG(struct wo_verify_args, accepts_reconstructed)),
+    WO_OPTION("accept-by-hand", NULL, "changes of the program that a fix needs are made",
+              WO_TO_FLAG(struct wo_verify_args, accepts_by_hand)),
     WO_OPTION("capacity", "SIZE", "what PyTorch can have of the card; without it what the\nmessage or the recording shows",
               WO_TO_READER(wo_replay_read_capacity), .wants = "a size, such as 79.1GiB"),
     WO_OPTION("torch", "VERSION", "follow the rules of that version: 2.6", WO_TO_READER(wo_replay_read_torch),
@@ -127,7 +129,8 @@ const struct wo_command wo_command_verify = {
     .ending = "exit status: 0 a fix is proven to fit; 1 nothing that is proposed fits; 2 wrong\n"
               "usage, some input could not be read, or the GPU could not be had; 3 not proven:\n"
               "only reconstructed, a margin below the uncertainty, the GPU does not confirm\n"
-              "it, or the patch is not the whole fix. --exit-zero turns 1 into 0\n",
+              "it, a change of the program is still to be made, or the patch is not the whole\n"
+              "fix. --exit-zero turns 1 into 0\n",
 };
 
 /* Writing files needs two options, so that no mistake causes it. */
@@ -227,31 +230,34 @@ static bool reconstruct(struct run *run) {
 
 /* ---- The answer ---- */
 
-static enum wo_exit exit_of(const struct run *run, enum wo_verify_verdict verdict) {
+static enum wo_exit exit_of(const struct run *run, const struct wo_verify *verify) {
+  const enum wo_verify_verdict verdict = verify->verdict;
+  if (wo_verify_is_open_by_hand(verify)) return WO_EXIT_NOT_PROVEN;
   if (verdict == WO_VERIFY_PROVEN || verdict == WO_VERIFY_ACCEPTED) return WO_EXIT_FINE;
   if (verdict != WO_VERIFY_NONE_FITS) return WO_EXIT_NOT_PROVEN;
   return run->call->exit_zero ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;
 }
 
-static struct wo_proof proof_of(const struct wo_verify *verify, const struct wo_verify_row *row) {
+static struct wo_proof proof_of(const struct wo_verify *verify, const struct wo_verify_result *result) {
   return (struct wo_proof){.is_tried = true,
-                           .on = row->result.is_on_gpu ? "gpu" : "model",
+                           .on = result->is_on_gpu ? "gpu" : "model",
                            .pattern = verify->asked.is_reconstructed ? "reconstructed" : "recorded",
                            .path = verify->asked.is_reconstructed ? (struct wo_view){0} : verify->asked.subjects[0].path,
-                           .fits = row->result.fit == WO_VERIFY_YES,
-                           .peak_reserved_bytes = (double)row->result.reserved_hi_bytes,
-                           .margin_bytes = (double)row->result.margin_bytes};
+                           .fits = result->fit == WO_VERIFY_YES,
+                           .peak_reserved_bytes = (double)result->reserved_hi_bytes,
+                           .margin_bytes = (double)result->margin_bytes};
 }
 
 static void fill_proofs(const struct wo_verify *verify, struct wo_verify_answer *answer) {
   for (size_t i = 0; i < verify->asked.job->proposal_count && answer->proofs; i++) {
     const struct wo_verify_row *const row = wo_verify_row_of(verify, i);
     answer->proofs[i] = (struct wo_proof){.is_tried = false};
-    if (row && row->result.fit != WO_VERIFY_UNTRIED) answer->proofs[i] = proof_of(verify, row);
+    if (row && row->result.fit != WO_VERIFY_UNTRIED) answer->proofs[i] = proof_of(verify, &row->as_proposed);
   }
-  if (verify->verdict == WO_VERIFY_PROVEN) answer->chosen = proof_of(verify, verify->chosen);
+  if (verify->verdict == WO_VERIFY_PROVEN) answer->chosen = proof_of(verify, &verify->chosen->result);
   if (!verify->chosen || verify->verdict == WO_VERIFY_NOT_SHOWN) return;
   answer->choice_count = verify->chosen->choice_count;
+  answer->is_open_by_hand = wo_verify_is_open_by_hand(verify);
   for (size_t i = 0; i < answer->choice_count; i++) answer->choices[i] = verify->chosen->choices[i];
 }
 
@@ -265,6 +271,7 @@ static enum wo_exit answer_call(struct run *run, struct wo_verify_answer *answer
                                             .subject_count = run->refusal.message[0] == '\0' ? run->subject_count : 0,
                                             .is_reconstructed = run->args->trace_count == 0,
                                             .accepts_reconstructed = run->args->accepts_reconstructed,
+                                            .accepts_by_hand = run->args->accepts_by_hand,
                                             .lacks_activations = run->lacks_activations,
                                             .refusal = wo_view_of(run->refusal.message),
                                             .gpu = run->args->replay.has_gpu ? &gpu : NULL,
@@ -276,7 +283,7 @@ static enum wo_exit answer_call(struct run *run, struct wo_verify_answer *answer
     wo_verify_text(&verify, run->call->style, run->out);
   }
   fill_proofs(&verify, answer);
-  enum wo_exit code = exit_of(run, verify.verdict);
+  enum wo_exit code = exit_of(run, &verify);
   /* If the requested GPU was not available, the exit code is an error, as for a replay; the model's result is reported anyway. */
   if (verify.gpu.error.code != WO_OK) code = fail(run, (struct wo_view){0}, &verify.gpu.error);
   wo_verify_done(&verify);

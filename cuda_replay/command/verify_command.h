@@ -17,6 +17,7 @@ struct wo_verify_args {
   bool takes_no_trace;              /* also none that the caller finds by itself */
   struct wo_scale_spec recorded_at; /* `to` is 0 if it has to come from the log */
   bool accepts_reconstructed;
+  bool accepts_by_hand;
   bool is_patch; /* for the caller: print the chosen fix as a diff, */
   bool is_write; /* and change the files */
 };
@@ -31,6 +32,7 @@ struct wo_verify_answer {
   struct wo_proof *proofs; /* one for each proposal, filled; the caller provides the memory */
   struct wo_choice choices[WO_CHOICES_MAX];
   size_t choice_count;    /* 0: no fix is chosen */
+  bool is_open_by_hand;   /* a part of them is a change of the program that is still to be made */
   struct wo_proof chosen; /* of the choices together; is_tried: they are proven to fit */
 };
 

@@ -69,6 +69,34 @@ static struct wo_view describe(struct maker *maker, const struct wo_change *chan
   return kept;
 }
 
+/* Writes the value that was judged in place of the proposed one: "length 2048 -> 1536" becomes "length 2048 -> 896". */
+static void add_judged(struct wo_text *text, struct wo_view title, const struct wo_scale_axis *proposed, uint32_t judged) {
+  char values[64];
+  const int length = snprintf(values, sizeof values, "%" PRIu32 " -> %" PRIu32, proposed->from, proposed->to);
+  const size_t at = wo_view_find(title, (struct wo_view){values, (size_t)length}, 0);
+  const size_t end = at == WO_NOT_FOUND ? title.len : at + (size_t)length;
+  wo_text_add_view(text, wo_view_sub(title, 0, at == WO_NOT_FOUND ? title.len : at));
+  wo_text_add(text, at == WO_NOT_FOUND ? ", %" PRIu32 " -> %" PRIu32 : "%" PRIu32 " -> %" PRIu32, proposed->from, judged);
+  wo_text_add_view(text, wo_view_skip(title, end));
+}
+
+/* The title of a row whose search ended at other values than the proposed ones names those: what is printed is what was judged.
+ */
+static enum wo_status name_judged(struct maker *maker, const struct wo_change *proposed, struct wo_verify_row *row) {
+  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
+    const struct wo_scale_axis *const ends = &proposed->scale.axes[axis];
+    const uint32_t judged = row->replayed.scale.axes[axis].to;
+    struct wo_text text = {0};
+    if (ends->from == 0 || ends->to == judged) continue;
+    add_judged(&text, row->title, ends, judged);
+    row->title =
+        text.is_failed ? (struct wo_view){0} : wo_arena_copy(&maker->verify->arena, (struct wo_view){text.ptr, text.len});
+    wo_text_done(&text);
+    if (!row->title.ptr) return wo_err_nomem(maker->err);
+  }
+  return WO_OK;
+}
+
 /* Tries a change and fills the row's figures. shuffles: orders of addresses in addition to two; with 0 the figures are rough. */
 static enum wo_status try_row(struct maker *maker, const struct wo_change *change, unsigned shuffles, struct wo_verify_row *row) {
   const struct wo_verify_request *const request = maker->request;
@@ -91,7 +119,13 @@ static enum wo_status try_row(struct maker *maker, const struct wo_change *chang
     row->choices[i].grad_accum = wo_change_accumulation(&found);
     row->choices[i].seq_len = found.scale.axes[WO_AXIS_SEQ_LEN].to;
   }
-  return row->change.ptr ? WO_OK : wo_err_nomem(maker->err);
+  if (!row->change.ptr) return wo_err_nomem(maker->err);
+  row->as_proposed = row->result;
+  if (row->is_as_proposed || shuffles == 0) return WO_OK;
+  status = wo_verify_search_try(&search, change, &row->as_proposed, maker->err);
+  if (status != WO_OK) return status;
+  weaken(request, &row->as_proposed);
+  return name_judged(maker, change, row);
 }
 
 /* The next row, empty; NULL if the most rows are used. */

@@ -36,14 +36,15 @@ const char *wo_verify_verdict_name(enum wo_verify_verdict verdict);
 struct wo_verify_row {
   struct wo_choice choices[WO_CHOICES_MAX];
   size_t choice_count;       /* 0: the search for a micro-batch that no proposal has */
-  struct wo_view title;      /* of the fixes, joined by " + " */
+  struct wo_view title;      /* of the fixes, joined by " + ", with the values that were judged */
   struct wo_view change;     /* what was replayed ("micro_batch 32 -> 8"); may be empty */
   unsigned cost;             /* sum of the ranks */
   bool is_searched;          /* a value was searched: that of `change` is the largest that fits, or the smallest that is tried */
   bool is_as_proposed;       /* the search ended at the proposed value */
   bool is_beyond;            /* a length below the proposed one: it drops more of the data, which counts as double the cost */
   struct wo_change replayed; /* the change of `change`, to be run again; its texts belong to the proposals */
-  struct wo_verify_result result; /* of the rank with the worst result */
+  struct wo_verify_result result;      /* of the rank with the worst result */
+  struct wo_verify_result as_proposed; /* at the proposed values; the same where is_as_proposed */
 };
 
 struct wo_verify_request {
@@ -52,6 +53,7 @@ struct wo_verify_request {
   size_t subject_count;
   bool is_reconstructed;
   bool accepts_reconstructed;
+  bool accepts_by_hand;           /* changes of the program are made already */
   bool lacks_activations;         /* the reconstructed pattern has only the model's states: a change that fits there is open */
   struct wo_view refusal;         /* why there is no pattern; empty if there is one */
   const struct wo_gpu_place *gpu; /* --on gpu; NULL: the model alone */
@@ -78,6 +80,9 @@ void wo_verify_done(struct wo_verify *verify);
 
 /* The row to choose: the cheapest that fits; of equal ones the first in the diagnosis. NULL if none fits. */
 const struct wo_verify_row *wo_verify_cheapest(const struct wo_verify *verify);
+
+/* Whether the proof is whole but for a change of the program that its author still has to make. */
+bool wo_verify_is_open_by_hand(const struct wo_verify *verify);
 
 /* Whether a part of the row is a change of the program, which no setting can make. */
 bool wo_verify_row_has_by_hand(const struct wo_verify *verify, const struct wo_verify_row *row);

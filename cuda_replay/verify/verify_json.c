@@ -42,6 +42,8 @@ static void put_row(struct writer *w, cJSON *array, const struct wo_verify_row *
   wo_json_put_bool(&w->json, object, "chosen", row == w->verify->chosen);
   wo_json_put_bool(&w->json, object, "by_hand", wo_verify_row_has_by_hand(w->verify, row));
   put_result(w, object, &row->result);
+  if (row->choice_count == 0 || row->is_as_proposed || row->result.fit == WO_VERIFY_UNTRIED) return;
+  put_result(w, wo_json_put_object(&w->json, object, "as_proposed"), &row->as_proposed);
 }
 
 static void put_completion(struct writer *w, cJSON *subject, const struct wo_step_completion *completed) {

@@ -34,6 +34,11 @@ bool wo_verify_row_has_by_hand(const struct wo_verify *verify, const struct wo_v
   return false;
 }
 
+bool wo_verify_is_open_by_hand(const struct wo_verify *verify) {
+  const bool is_proven = verify->verdict == WO_VERIFY_PROVEN || verify->verdict == WO_VERIFY_ACCEPTED;
+  return is_proven && !verify->asked.accepts_by_hand && wo_verify_row_has_by_hand(verify, verify->chosen);
+}
+
 const struct wo_verify_row *wo_verify_row_of(const struct wo_verify *verify, size_t proposal) {
   for (size_t i = 0; i < verify->row_count; i++) {
     if (verify->rows[i].choice_count == 1 && verify->rows[i].choices[0].proposal == proposal) return &verify->rows[i];

@@ -113,8 +113,7 @@ static void add_searched(const struct wo_verify_row *row, struct wo_text *text) 
   if (row->result.fit != WO_VERIFY_YES)
     wo_text_add(text, "%s", is_batch ? ": the smallest micro-batch there is" : ": the shortest length that is tried");
   else
-    wo_text_add(text, "%s%s", is_batch ? ": the largest micro-batch that fits" : ": the greatest length that fits",
-                row->is_beyond ? "; the proposed length is not shown to fit" : "");
+    wo_text_add(text, "%s", is_batch ? ": the largest micro-batch that fits" : ": the greatest length that fits");
 }
 
 /* The lines below a row: the replayed change, and why it is no answer. If the job fits without a change, the searched value is no
@@ -124,6 +123,8 @@ static void add_remarks(struct writer *w, const struct wo_verify_row *row) {
     wo_text_add(&w->line, "replayed as ");
     wo_text_add_view(&w->line, row->change);
     if (row->is_searched && w->verify->baseline.fit != WO_VERIFY_YES) add_searched(row, &w->line);
+    if (row->choice_count > 0 && !row->is_as_proposed)
+      wo_text_add(&w->line, "; as proposed: %s", fit_text(w->verify, row->as_proposed.fit));
   }
   if (row->result.why[0] != '\0') wo_text_add(&w->line, "%s%s", w->line.len > 0 ? "; " : "", row->result.why);
   end_line(w, INDENT + 2);
@@ -391,6 +392,7 @@ static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
   wo_text_add(text, "%s", verdicts[verify->verdict].begin);
   if (verdicts[verify->verdict].add_details) verdicts[verify->verdict].add_details(verify, text);
   wo_text_add(text, "%s", verdicts[verify->verdict].end);
+  if (wo_verify_is_open_by_hand(verify)) wo_text_add(text, ", once the program is changed by hand");
 }
 
 /* ---- Next steps ---- */
@@ -421,27 +423,53 @@ static void add_settings(struct writer *w) {
 static void add_way(const struct writer *w) {
   static const char *const ways[] = {
       "--patch prints these changes of your files, --patch --write makes them",
-      "this is a change of the program: make it before you resubmit",
-      "what is marked `by hand` is a change of the program, which is yours to make before you resubmit; --patch shows the rest "
-      "as a "
-      "change of your files, --patch --write makes it. Only all of it together is shown to fit",
+      "what is marked `by hand` is a change of the program: make it, then say so with --accept-by-hand",
+      "what is marked `by hand` is a change of the program: make it, then say so with --accept-by-hand; --patch shows the rest "
+      "as "
+      "a change of your files, --patch --write makes it. Only all of it together is shown to fit",
   };
   const struct wo_verify_row *const chosen = w->verify->chosen;
   size_t by_hand = 0;
   for (size_t i = 0; i < chosen->choice_count; i++)
     by_hand += w->verify->asked.job->proposals[chosen->choices[i].proposal].is_by_hand ? 1 : 0;
+  if (w->verify->asked.accepts_by_hand && by_hand == chosen->choice_count) return;
+  if (w->verify->asked.accepts_by_hand) by_hand = 0;
   add_wrapped(w, wo_view_of(ways[by_hand == 0 ? 0 : by_hand == chosen->choice_count ? 1 : 2]), 0);
 }
 
+/* The next step without a proof: the recording that would give one, or the way out where nothing fits. */
+static const char *next_step(enum wo_verify_verdict verdict) {
+  switch (verdict) {
+  case WO_VERIFY_RECONSTRUCTED:
+  case WO_VERIFY_OPEN:
+  case WO_VERIFY_NO_PATTERN:
+  case WO_VERIFY_NOT_SHOWN:
+    return "next: record the run that fails, `whyoom record -- COMMAND`, and give its recording with --trace";
+  case WO_VERIFY_NONE_FITS:
+    return "next: `whyoom -v` with the same files has the fixes that no replay can show; else a larger card, or the work over "
+           "more "
+           "cards";
+  case WO_VERIFY_NO_FAILURE:
+    return "next: `whyoom` with the same files says how the job ended";
+  case WO_VERIFY_UNCONFIRMED:
+    return "next: leave out --on gpu for the model's result, or run it on an idle card of the job's kind";
+  default:
+    return "";
+  }
+}
+
 /* The line to resubmit with is last, so that it is easy to find and copy. */
-static void add_resubmit(struct writer *w) {
+static void add_next(struct writer *w) {
   const struct wo_verify *const verify = w->verify;
-  if (verify->verdict != WO_VERIFY_PROVEN && verify->verdict != WO_VERIFY_ACCEPTED) return;
+  if (verify->verdict != WO_VERIFY_PROVEN && verify->verdict != WO_VERIFY_ACCEPTED) {
+    add_wrapped(w, wo_view_of(next_step(verify->verdict)), 0);
+    return;
+  }
   wo_text_add(w->out, "\n");
   add_settings(w);
   add_way(w);
   if (verify->asked.job->resubmit.len == 0) return;
-  wo_text_add(w->out, "resubmit: ");
+  wo_text_add(w->out, wo_verify_is_open_by_hand(verify) ? "then resubmit: " : "resubmit: ");
   wo_text_add_view(w->out, verify->asked.job->resubmit);
   wo_text_add(w->out, "\n");
 }
@@ -460,6 +488,6 @@ void wo_verify_text(const struct wo_verify *verify, struct wo_text_style style, 
   }
   add_verdict(verify, &w.line);
   end_line(&w, 0);
-  add_resubmit(&w);
+  add_next(&w);
   wo_text_done(&w.line);
 }

@@ -392,9 +392,12 @@ static void test_program(void **state) {
   assert_true(has_content(copy.script, copy.before, copy.len));
   assert_int_equal(run_copy(&copy, "--write", &result), 3);
   assert_non_null(strstr(result.out, "+    --gradient_accumulation_steps 16 \\"));
-  assert_non_null(strstr(result.err, "--write: nothing is written, because a part is no fix"));
+  assert_non_null(strstr(result.err, "--write: nothing is written, because a change of the program is still to be made"));
   wo_process_done(&result);
   assert_true(has_content(copy.script, copy.before, copy.len));
+  assert_int_equal(run_copy(&copy, "--accept-by-hand", &result), 0); /* the rest is then the whole patch */
+  assert_null(strstr(result.err, "is not in the patch"));
+  wo_process_done(&result);
   drop_copy(&copy);
 }
 

@@ -169,7 +169,8 @@ static void test_program(void **state) {
   } rows[] = {
       {{"--trace", LORA "trace-90817.jsonl", "--capacity=24.5GiB"}, 0, true, "proven: fix 1 fits"},
       {{"--trace", "none"}, 3, false, "not proven: no fix is shown to fit"},
-      {{"--trace", LORA "trace-90817.jsonl"}, 3, false, "--write: nothing is written, because a part is no fix"},
+      {{"--trace", LORA "trace-90817.jsonl"}, 3, false, "because a change of the program is still to be made (--accept-by-hand)"},
+      {{"--trace", LORA "trace-90817.jsonl", "--accept-by-hand"}, 0, true, "proven: fix 9 fits"},
       {{"--trace=" LORA "trace-90817.jsonl", "--capacity=24.5GiB", "/no/such/log"},
        2,
        false,
