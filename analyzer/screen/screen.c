@@ -147,16 +147,6 @@ static void make_other_verdict(struct wo__screen_maker *m) {
   }
 }
 
-/* The title in the middle of a sentence: without its capital letter, unless it begins with a name. */
-static struct wo_view lower_first(struct wo__screen_maker *m, struct wo_view title) {
-  static const char *const names[] = {"Python ", "Windows ",    "NCCL ",    "CUDA ",
-                                      "Ray ",    "Kubernetes ", "PyTorch ", "DistributedDataParallel "};
-  const bool is_word = title.len > 1 && title.ptr[0] >= 'A' && title.ptr[0] <= 'Z' &&
-                       (title.ptr[1] == ' ' || (title.ptr[1] >= 'a' && title.ptr[1] <= 'z'));
-  if (!is_word || WO_VIEW_ANY(title, wo_view_starts, names)) return title;
-  return wo_arena_format(m->arena, "%c%.*s", wo_lower(title.ptr[0]), WO_SHOWN(wo_view_skip(title, 1)));
-}
-
 /* The cause of the first finding. Words of the log behind the title's own are left to the quote of the log. */
 static struct wo_view cause_of(struct wo__screen_maker *m, const struct wo_finding *finding) {
   if (finding->headline.len > 0) return finding->headline;
@@ -165,7 +155,7 @@ static struct wo_view cause_of(struct wo__screen_maker *m, const struct wo_findi
   const size_t at = end.is_known && end.text.len > 0 ? wo_view_find(title, end.text, 0) : WO_NOT_FOUND;
   if (at != WO_NOT_FOUND && at > 2 && at + end.text.len == title.len && title.ptr[at - 2] == ':')
     title = wo_view_sub(title, 0, at - 2);
-  return lower_first(m, title);
+  return wo__screen_lower(m, title);
 }
 
 /* A job that ended well with a failure in it survived that. */

@@ -23,6 +23,9 @@ struct wo_view wo__screen_keep(struct wo__screen_maker *m);
 /* The value of a fact of the report. */
 struct wo_value wo__screen_fact(const struct wo__screen_maker *m, const char *name);
 
+/* A title in the middle of a sentence: without its capital letter, unless it begins with a name. */
+struct wo_view wo__screen_lower(struct wo__screen_maker *m, struct wo_view title);
+
 /* "run.sh:32" of an event: the name of its file without the folders. */
 void wo__screen_add_place(const struct wo__screen_maker *m, struct wo_text *text, const struct wo_event *event);
 

@@ -21,3 +21,12 @@ void wo__screen_add_place(const struct wo__screen_maker *m, struct wo_text *text
   if (event->span.file < job->input_count) wo_text_add_clean(text, wo_name_base(job->inputs[event->span.file].path));
   wo_text_add(text, ":%llu", (unsigned long long)event->span.line);
 }
+
+struct wo_view wo__screen_lower(struct wo__screen_maker *m, struct wo_view title) {
+  static const char *const names[] = {"Python ", "Windows ",    "NCCL ",    "CUDA ",
+                                      "Ray ",    "Kubernetes ", "PyTorch ", "DistributedDataParallel "};
+  const bool is_word = title.len > 1 && title.ptr[0] >= 'A' && title.ptr[0] <= 'Z' &&
+                       (title.ptr[1] == ' ' || (title.ptr[1] >= 'a' && title.ptr[1] <= 'z'));
+  if (!is_word || WO_VIEW_ANY(title, wo_view_starts, names)) return title;
+  return wo_arena_format(m->arena, "%c%.*s", wo_lower(title.ptr[0]), WO_SHOWN(wo_view_skip(title, 1)));
+}

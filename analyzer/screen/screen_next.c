@@ -32,7 +32,7 @@ static void make_also(struct wo__screen_maker *m) {
   struct wo_text *const text = wo__screen_start(m);
   for (size_t i = wo_report_tells_failure(report) ? 1 : 0, shown = 0; i < report->finding_count && shown < 2; i++, shown++) {
     const struct wo_finding *const finding = &report->findings[i];
-    const struct wo_view name = finding->headline.len > 0 ? finding->headline : finding->title;
+    const struct wo_view name = finding->headline.len > 0 ? finding->headline : wo__screen_lower(m, finding->title);
     wo_text_add(text, "%s%.*s (%s)", shown > 0 ? "; " : "", WO_SHOWN(name), wo_report_confidence_name(finding->confidence));
   }
   m->screen->also = wo__screen_keep(m);

@@ -15,6 +15,7 @@ enum {
   HEAD_LINES = 12, /* so that the first fix is on line 14 */
   CHANGE_LINES = 8,
   SHORT_LINES = 12, /* of a screen without figures of memory */
+  ROWS_WANTED = 2,  /* of further fixes */
   FREES_COLUMNS = 18,
   PRICE_MIN = 8 /* a narrower column says nothing */
 };
@@ -283,9 +284,10 @@ static void put_table(const struct wo_page *page, const struct wo_screen *screen
 }
 
 /* "ALREADY ON: checkpointing, 16-bit weights.  NOT IT: memory in pieces": in one line if there is room, else in two. */
-static void make_facts(struct part *part, const struct wo_screen *screen) {
+static void make_facts(struct part *part, const struct wo_screen *screen, bool has_also) {
   const struct wo_page *const page = page_of(part);
-  if (screen->also.len > 0) {
+  part->text.len = 0;
+  if (has_also && screen->also.len > 0) {
     wo_text_add(page->out, "ALSO: ");
     put_lines(page, sizeof "ALSO: " - 1, INDENT, 1, WO_TINT_PLAIN, screen->also);
   }
@@ -340,11 +342,18 @@ void wo_screen_text(const struct wo_screen *screen, struct wo_text_style style, 
   struct part head = begin(style), first = begin(style), table = begin(style), facts = begin(style), next = begin(style);
   make_head(&head, screen);
   make_first(&first, screen);
-  make_facts(&facts, screen);
+  make_facts(&facts, screen, true);
   make_next(&next, screen);
   const size_t most = screen->memory == NULL && screen->row_count == 0 ? SHORT_LINES : WO_SCREEN_LINES;
-  const size_t fixed = lines_of(&head) + lines_of(&first) + lines_of(&facts) + lines_of(&next) + 1;
-  put_table(page_of(&table), screen, rows_for(most > fixed ? most - fixed : 0, screen->other_count));
+  const size_t wanted = screen->other_count < ROWS_WANTED ? screen->other_count : ROWS_WANTED;
+  size_t fixed = lines_of(&head) + lines_of(&first) + lines_of(&facts) + lines_of(&next) + 1;
+  size_t rows = rows_for(most > fixed ? most - fixed : 0, screen->other_count);
+  if (rows < wanted && screen->also.len > 0) { /* another fix says more than another cause */
+    make_facts(&facts, screen, false);
+    fixed = lines_of(&head) + lines_of(&first) + lines_of(&facts) + lines_of(&next) + 1;
+    rows = rows_for(most > fixed ? most - fixed : 0, screen->other_count);
+  }
+  put_table(page_of(&table), screen, rows);
   end_part(&head, out);
   end_part(&first, out);
   end_part(&table, out);
