@@ -216,6 +216,7 @@ static void prove_report(void *context, const struct wo_call *call, struct wo_ar
   *plan = (struct wo_verify_plan){0};
   wo_arena_init(&plan->arena, WO_LIMIT_REPORT_BYTES);
   use_recordings(report->job, &plan->arena, &args);
+  args.is_quick = call->format != WO_OUT_JSON; /* people wait for it, and need no figure of what does not fit */
   if (args.trace_count == 0 || wo_verify_plan_fill(report, plan) != WO_OK) return;
   const struct wo_replay_hooks hooks = make_hooks(&watch);
   struct wo_verify_answer answer = {.proofs = plan->proofs};

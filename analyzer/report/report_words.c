@@ -49,6 +49,10 @@ static void add_replayed(struct wo_text *text, const struct wo_proof *proof) {
   wo_text_add(text, "%s: replayed on ", verdict);
   if (path.len > 0) wo_text_add_clean(text, path);
   if (path.len == 0) wo_text_add(text, "the %s pattern", proof->pattern);
+  if (proof->is_rough) {
+    wo_text_add(text, ", it does not fit");
+    return;
+  }
   wo_text_add(text, ", %s is %s", WO_BYTES_TEXT(fabs(proof->margin_bytes)), proof->margin_bytes < 0 ? "missing" : "left");
 }
 

@@ -36,7 +36,10 @@ static struct wo_view frees_of(struct wo__screen_maker *m, const struct wo_findi
   struct wo_text *const text = wo__screen_start(m);
   if (fix->proof != NULL && fix->proof->is_tried) {
     const double margin = fix->proof->margin_bytes;
-    wo_text_add(text, "%s %s", margin < 0 ? "lacks" : "leaves", WO_BYTES_TEXT(margin < 0 ? -margin : margin));
+    if (fix->proof->is_rough)
+      wo_text_add(text, "does not fit");
+    else
+      wo_text_add(text, "%s %s", margin < 0 ? "lacks" : "leaves", WO_BYTES_TEXT(margin < 0 ? -margin : margin));
   } else if (fix->has_saves) {
     wo_report_add_range(text, fix->saves_bytes);
   }

@@ -253,6 +253,7 @@ static void fill_proofs(const struct wo_verify *verify, struct wo_verify_answer 
     const struct wo_verify_row *const row = wo_verify_row_of(verify, i);
     answer->proofs[i] = (struct wo_proof){.is_tried = false};
     if (row && row->result.fit != WO_VERIFY_UNTRIED) answer->proofs[i] = proof_of(verify, &row->as_proposed);
+    if (row && row->is_rough) answer->proofs[i].is_rough = true;
   }
   if (verify->verdict == WO_VERIFY_PROVEN) answer->chosen = proof_of(verify, &verify->chosen->result);
   if (!verify->chosen || verify->verdict == WO_VERIFY_NOT_SHOWN) return;
@@ -272,6 +273,7 @@ static enum wo_exit answer_call(struct run *run, struct wo_verify_answer *answer
                                             .is_reconstructed = run->args->trace_count == 0,
                                             .accepts_reconstructed = run->args->accepts_reconstructed,
                                             .accepts_by_hand = run->args->accepts_by_hand,
+                                            .is_quick = run->args->is_quick,
                                             .lacks_activations = run->lacks_activations,
                                             .refusal = wo_view_of(run->refusal.message),
                                             .gpu = run->args->replay.has_gpu ? &gpu : NULL,

@@ -18,6 +18,7 @@ struct wo_verify_args {
   struct wo_scale_spec recorded_at; /* `to` is 0 if it has to come from the log */
   bool accepts_reconstructed;
   bool accepts_by_hand;
+  bool is_quick; /* for the caller: figures of what does not fit may be rough */
   bool is_patch; /* for the caller: print the chosen fix as a diff, */
   bool is_write; /* and change the files */
 };

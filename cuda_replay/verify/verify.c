@@ -121,11 +121,27 @@ static enum wo_status try_row(struct maker *maker, const struct wo_change *chang
   }
   if (!row->change.ptr) return wo_err_nomem(maker->err);
   row->as_proposed = row->result;
-  if (row->is_as_proposed || shuffles == 0) return WO_OK;
-  status = wo_verify_search_try(&search, change, &row->as_proposed, maker->err);
+  if (row->is_as_proposed || shuffles == 0 || shuffles == WO_VERIFY_YES_ALONE) return WO_OK;
+  struct wo_verify_search proposed = search;
+  if (request->is_quick) proposed.shuffles = 0;
+  status = wo_verify_search_try(&proposed, change, &row->as_proposed, maker->err);
   if (status != WO_OK) return status;
   weaken(request, &row->as_proposed);
+  row->is_rough = request->is_quick && row->as_proposed.fit == WO_VERIFY_NO;
   return name_judged(maker, change, row);
+}
+
+/* With all orders of addresses. Where time is short, two of them show first whether that is worth it: they show as well that a
+ * change does not fit, and not by how much. */
+static enum wo_status try_fully(struct maker *maker, const struct wo_change *change, struct wo_verify_row *row) {
+  const struct wo_verify_row untried = *row;
+  if (maker->request->is_quick) {
+    const enum wo_status status = try_row(maker, change, 0, row);
+    row->is_rough = row->result.fit == WO_VERIFY_NO;
+    if (status != WO_OK || row->is_rough) return status;
+    *row = untried;
+  }
+  return try_row(maker, change, WO_WHATIF_SHUFFLES, row);
 }
 
 /* The next row, empty; NULL if the most rows are used. */
@@ -156,7 +172,7 @@ static enum wo_status try_single(struct maker *maker, size_t index) {
   if (proposed->count == 0) return cannot(row, "no replay can show it"), WO_OK;
   if (wo_verify_join_changes(&proposed, 1, &change, &reason) != WO_OK) return cannot(row, reason.message), WO_OK;
   if (maker->request->subject_count == 0) return cannot(row, "there is no pattern to replay"), WO_OK;
-  return try_row(maker, &change, WO_WHATIF_SHUFFLES, row);
+  return try_fully(maker, &change, row);
 }
 
 /* Whether any proposal changes the micro-batch. */
@@ -181,7 +197,7 @@ static enum wo_status try_batch(struct maker *maker) {
   maker->verify->row_count++;
   row->title = WO_VIEW("smaller micro-batch (not proposed)");
   row->cost = 2;
-  return try_row(maker, &change, WO_WHATIF_SHUFFLES, row);
+  return try_fully(maker, &change, row);
 }
 
 /* ---- Sets ---- */
@@ -260,7 +276,7 @@ static enum wo_status try_set(struct maker *maker, const struct set *set, bool *
   if (wo_verify_join_changes(proposed, set->count, &change, &reason) != WO_OK) return WO_OK;
   verify->sets_tried++;
   const struct wo_verify_row untried = *row;
-  enum wo_status status = try_row(maker, &change, 0, row);
+  enum wo_status status = try_row(maker, &change, WO_VERIFY_YES_ALONE, row);
   if (status == WO_OK && row->result.fit == WO_VERIFY_YES) {
     *row = untried;
     status = try_row(maker, &change, WO_WHATIF_SHUFFLES, row);
@@ -334,7 +350,8 @@ static enum wo_verify_verdict judge(const struct wo_verify *verify) {
 /* The unchanged job: everything is compared with it, and it shows whether the recording reproduces the failure. */
 static enum wo_status try_baseline(struct maker *maker) {
   const struct wo_verify_request *const request = maker->request;
-  const struct wo_verify_search search = {request->subjects, request->subject_count, .shuffles = WO_WHATIF_SHUFFLES};
+  const struct wo_verify_search search = {request->subjects, request->subject_count,
+                                          .shuffles = request->is_quick ? 0 : WO_WHATIF_SHUFFLES};
   if (request->subject_count == 0) return cannot(&(struct wo_verify_row){0}, ""), WO_OK;
   return wo_verify_search_try(&search, NULL, &maker->verify->baseline, maker->err);
 }

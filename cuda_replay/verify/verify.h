@@ -43,6 +43,7 @@ struct wo_verify_row {
   bool is_as_proposed;       /* the search ended at the proposed value */
   bool is_beyond;            /* a length below the proposed one: it drops more of the data, which counts as double the cost */
   struct wo_change replayed; /* the change of `change`, to be run again; its texts belong to the proposals */
+  bool is_rough;             /* the proposed values do not fit, and by how much was not looked for */
   struct wo_verify_result result;      /* of the rank with the worst result */
   struct wo_verify_result as_proposed; /* at the proposed values; the same where is_as_proposed */
 };
@@ -54,6 +55,7 @@ struct wo_verify_request {
   bool is_reconstructed;
   bool accepts_reconstructed;
   bool accepts_by_hand;           /* changes of the program are made already */
+  bool is_quick;                  /* rows that do not fit get rough figures (wo_verify_row.is_rough), for a quarter of the time */
   bool lacks_activations;         /* the reconstructed pattern has only the model's states: a change that fits there is open */
   struct wo_view refusal;         /* why there is no pattern; empty if there is one */
   const struct wo_gpu_place *gpu; /* --on gpu; NULL: the model alone */

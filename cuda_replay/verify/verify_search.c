@@ -77,7 +77,7 @@ static enum wo_status bisect(struct finder *finder, size_t *ret_index) {
   while (fits + 1 < fails) {
     struct wo_verify_result result;
     const size_t middle = fits + (fails - fits) / 2;
-    const enum wo_status status = try_value(finder, middle, 0, &result);
+    const enum wo_status status = try_value(finder, middle, WO_VERIFY_YES_ALONE, &result);
     if (status != WO_OK) return status;
     if (result.fit == WO_VERIFY_YES)
       fits = middle;

@@ -203,6 +203,7 @@ struct trial {
   const struct part *part;
   const struct wo_change *change;
   unsigned shuffles;
+  bool is_yes_alone; /* figures of a change that does not fit are not wanted */
   struct wo_alloc_settings settings;
   struct wo_change_basis bases[WO_BOUND_COUNT_]; /* LOW only if the part has its own low end */
   bool is_changed;                               /* the program changes, not only settings */
@@ -404,6 +405,7 @@ static enum wo_status judge(const struct trial *trial, const struct wo_alloc_pat
   if (subject->capacity_bytes <= uncertain) return judge_failing(trial, high, low, result, err);
   enum wo_status status = run(trial, high, subject->capacity_bytes - uncertain, &ends.sure, err);
   if (status != WO_OK) return status;
+  if (ends.sure.oom_count > 0 && trial->is_yes_alone) return WO_OK;
   if (ends.sure.oom_count > 0) return judge_failing(trial, high, low, result, err);
   status = run(trial, low, subject->capacity_bytes - uncertain, &ends.low, err);
   if (status != WO_OK) return status;
@@ -468,7 +470,11 @@ static enum wo_status prepare(struct trial *trial, struct wo_err *err) {
 /* A change that cannot be applied to the recording is a result, not an error. */
 static enum wo_status try_part(const struct wo_verify_subject *subject, const struct part *part, const struct wo_change *change,
                                unsigned shuffles, struct wo_verify_result *ret_result, struct wo_err *err) {
-  struct trial trial = {.subject = subject, .part = part, .change = change, .shuffles = shuffles};
+  struct trial trial = {.subject = subject,
+                        .part = part,
+                        .change = change,
+                        .shuffles = shuffles == WO_VERIFY_YES_ALONE ? 0 : shuffles,
+                        .is_yes_alone = shuffles == WO_VERIFY_YES_ALONE};
   struct wo_verify_result result = {.fit = WO_VERIFY_UNTRIED};
   struct wo_err reason = {0};
   enum wo_status status = prepare(&trial, &reason);

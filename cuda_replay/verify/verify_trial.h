@@ -85,6 +85,9 @@ void wo_verify_subject_done(struct wo_verify_subject *subject);
 /* Makes it the recording of another run of the job: sizes recorded -> the job's own. Does nothing without any. */
 void wo_verify_subject_rescale(struct wo_verify_subject *subject, const struct wo_scale_spec *recorded_at);
 
+/* For `shuffles`: two orders of addresses, and without figures where it does not fit, which is then UNSURE. For a search. */
+#define WO_VERIFY_YES_ALONE UINT32_MAX
+
 /* Tries a change (no change allowed). A change that cannot be applied to the recording is UNTRIED with its reason, and no
  * failure. shuffles: orders of addresses in addition to two; fewer are faster and less sure. WO_E_NOMEM. */
 enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_change *change, unsigned shuffles,

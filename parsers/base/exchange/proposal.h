@@ -82,6 +82,7 @@ struct wo_proof {
   bool fits;                  /* with a margin above the uncertainty */
   double peak_reserved_bytes; /* at the high end */
   double margin_bytes;        /* negative: that much is missing */
+  bool is_rough;              /* it does not fit, and the two figures are only near */
 };
 
 /* A proposal that was chosen, with the sizes at which it was replayed; a patch writes these. 0: the change has no such size. */
