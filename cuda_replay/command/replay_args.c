@@ -76,6 +76,33 @@ static bool read_device(void *target, const struct wo_option_value *value) {
   return true;
 }
 
+/* Entries, both included. */
+static bool read_from(void *target, const struct wo_option_value *value) {
+  struct wo_look_part *const part = &((struct wo_replay_args *)target)->part;
+  if (!read_number(value->text, UINT32_MAX, &part->first)) return false;
+  return part->has_first = true;
+}
+
+static bool read_to(void *target, const struct wo_option_value *value) {
+  struct wo_look_part *const part = &((struct wo_replay_args *)target)->part;
+  if (!read_number(value->text, UINT32_MAX, &part->last)) return false;
+  return part->has_last = true;
+}
+
+static bool read_where(void *target, const struct wo_option_value *value) {
+  return wo_categories_add(&((struct wo_replay_args *)target)->categories, value->text, value->err) == WO_OK;
+}
+
+/* The moment is optional: "--diff" alone compares the peaks. */
+static bool read_diff(void *target, const struct wo_option_value *value) {
+  struct wo_replay_args *const args = target;
+  const int at = wo_option_choice("peak|end", value->text);
+  if (at < 0) return false;
+  args->is_diff = true;
+  args->diff_at = at == 0 ? WO_COMPARE_PEAK : WO_COMPARE_END;
+  return true;
+}
+
 /* An item of the change, under the option's name. */
 static bool read_change(void *target, const struct wo_option_value *value) {
   struct wo_replay_args *const args = target;
@@ -115,6 +142,15 @@ static const struct wo_option options[] = {
     WO_OPTION("plot", "FILE.svg", "memory over time by class, fragmentation, segments", WO_TO_TEXT(struct wo_replay_args, plot),
               .path = WO_PATH_WRITTEN, .wants = "the name of a file to write, such as memory.svg"),
     WO_OPTION("chart", NULL, "memory over time in the text report", WO_TO_FLAG(struct wo_replay_args, has_chart)),
+    WO_OPTION("diff", "[=MOMENT]", "what grew from the first recording to the second, at\ntheir peaks (default) or at their end",
+              .without = "peak", WO_TO_READER(read_diff), .choices = "peak|end", .about = "what grew between two recordings"),
+    WO_OPTION("where", "REGEX=NAME",
+              "a category of your own, by annotation, metadata or\nframe (FILE:LINE FUNCTION); may be repeated",
+              WO_TO_READER(read_where), .wants = "REGEX=NAME, such as 'attention|sdpa=attention'"),
+    WO_OPTION("from", "ENTRY", "only from that entry on, in --format html and --diff", WO_TO_READER(read_from),
+              .wants = "the number of an entry, counted from 0", .about = "only from that entry on"),
+    WO_OPTION("to", "ENTRY", "only up to that entry", WO_TO_READER(read_to),
+              .wants = "the number of an entry, counted from 0", .about = "only up to that entry"),
     WO_OPTION("on", "model|gpu[:N]",
               "where it runs: on the model alone (the default), or also\non GPU N, with the driver's addresses and refusals",
               WO_TO_READER(wo_replay_read_on), .choices = "model|gpu", .wants = "model, gpu or gpu:N"),
@@ -155,6 +191,11 @@ enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo
   if (args->has_gpu && (args->is_check || args->is_sweep || args->has_at))
     return wo_err_set(err, WO_E_USAGE,
                       "--on gpu runs the program from an empty allocator: give it without --check, --sweep and --at");
+  if (args->part.has_first && args->part.has_last && args->part.first > args->part.last)
+    return wo_err_set(err, WO_E_USAGE, "--from is behind --to");
+  if (args->is_diff && (wo_replay_args_asks(args) || args->plot.len > 0 || args->has_chart))
+    return wo_err_set(err, WO_E_USAGE,
+                      "--diff compares two recordings and replays none: give it with --where, --from, --to and --device only");
   if (args->pair.len > 0 && !args->change.has_scale)
     return wo_err_set(err, WO_E_USAGE, "--pair tells how sizes grow: give --scale with it, such as seq_len=512:1024");
   if (args->has_at && (args->is_sweep || args->change.set_count > 0 || args->is_check))

@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cuda_replay/category/look.h"
 #include "cuda_replay/change/change.h"
+#include "cuda_replay/compare/compare.h"
 #include "cuda_replay/whatif/whatif_gpu.h"
 #include "parsers/base/command/command.h"
 
@@ -26,7 +28,11 @@ struct wo_replay_args {
   struct wo_view pair;     /* second recording; NUL-terminated likewise; empty = none */
   bool has_gpu;            /* --on gpu[:N] */
   struct wo_gpu_place gpu; /* --on, --touch and --reserve; the hooks are not from the command line: the caller sets them */
-  struct wo_view plot;     /* file to write; NUL-terminated, as the option's value is; empty = none */
+  bool is_diff;            /* --diff: two recordings are compared, and nothing is replayed */
+  enum wo_compare_at diff_at;
+  struct wo_categories categories; /* --where */
+  struct wo_look_part part;        /* --from and --to */
+  struct wo_view plot;             /* file to write; NUL-terminated, as the option's value is; empty = none */
 };
 
 /* The command with its options, which wo_call_apply reads into a struct wo_replay_args; views point into the values. */

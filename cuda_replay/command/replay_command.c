@@ -135,6 +135,27 @@ static void replay_path(struct run *run, const char *path) {
   wo_recording_free(recording);
 }
 
+/* Nothing is judged, so two recordings that could be read are exit code 0. */
+static void compare(struct run *run) {
+  const struct wo_call *const call = run->call;
+  const struct wo_compare_options options = {.categories = &run->args.categories,
+                                             .at = run->args.diff_at,
+                                             .device = run->args.has_device ? run->args.device : -1,
+                                             .part = run->args.part,
+                                             .is_json = call->format == WO_OUT_JSON,
+                                             .style = call->style};
+  struct wo_err err = {0};
+  const char *failed = NULL;
+  if (call->word_count != 2) {
+    wo_err_set(&err, WO_E_USAGE, "--diff wants two recordings, the one before and the one after; there are %zu",
+               call->word_count);
+    fail(run, NULL, &err);
+  } else if (wo_compare_files((const char *const[2]){call->words[0], call->words[1]}, &options, call->out, &failed, &err) !=
+             WO_OK) {
+    fail(run, failed, &err);
+  }
+}
+
 /* The file of --plot can be written, and is neither a recording nor the file of --output. */
 static enum wo_status check_plot(const struct run *run, struct wo_err *err) {
   struct wo_output_file plot, output;
@@ -168,6 +189,10 @@ enum wo_exit wo_run_replay(const struct wo_call *call, const struct wo_replay_ho
   }
   if (check_plot(&run, &err) != WO_OK) {
     fail(&run, run.args.plot.ptr, &err);
+    return run.exit;
+  }
+  if (run.args.is_diff) {
+    compare(&run);
     return run.exit;
   }
   run.args.gpu.hooks = hooks;

@@ -40,6 +40,14 @@ static bool are_segments_valid(const struct wo_recording *recording, const struc
   return true;
 }
 
+static bool is_metadata_valid(const struct wo_trace *trace) {
+  for (size_t i = 0; i < trace->metadata.count; i++) {
+    const uint32_t entry = trace->metadata.items[i].entry;
+    if (entry >= trace->entries.count || (i > 0 && entry <= trace->metadata.items[i - 1].entry)) return false;
+  }
+  return true;
+}
+
 static bool are_stacks_valid(const struct wo_recording *recording) {
   for (size_t i = 0; i < recording->stacks.count; i++) {
     const struct wo_stack stack = recording->stacks.items[i];
@@ -57,7 +65,8 @@ bool wo_recording_is_valid(const struct wo_recording *recording) {
   for (size_t i = 0; i < recording->traces.count; i++) {
     const struct wo_trace *const trace = &recording->traces.items[i];
     if (i > 0 && trace->device <= recording->traces.items[i - 1].device) return false;
-    if (!are_entries_valid(recording, trace) || !are_segments_valid(recording, trace)) return false;
+    if (!are_entries_valid(recording, trace) || !is_metadata_valid(trace)) return false;
+    if (!are_segments_valid(recording, trace)) return false;
   }
   return true;
 }

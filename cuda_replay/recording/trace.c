@@ -45,6 +45,7 @@ struct wo_recording *wo_recording_free(struct wo_recording *recording) {
     WO_VEC_DONE(&recording->traces.items[i].entries);
     WO_VEC_DONE(&recording->traces.items[i].segments);
     WO_VEC_DONE(&recording->traces.items[i].blocks);
+    WO_VEC_DONE(&recording->traces.items[i].metadata);
   }
   WO_VEC_DONE(&recording->traces);
   WO_VEC_DONE(&recording->streams);
@@ -76,6 +77,15 @@ enum wo_status wo_trace_add(struct wo_trace *trace, struct wo_trace_entry entry)
   if (trace->entries.count >= WO_LIMIT_TRACE_ENTRIES) return WO_E_LIMIT;
   if (!WO_VEC_RESERVE(&trace->entries, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
   trace->entries.items[trace->entries.count++] = entry;
+  return WO_OK;
+}
+
+enum wo_status wo_trace_add_metadata(struct wo_trace *trace, struct wo_view text) {
+  assert(trace->entries.count > 0);
+  if (text.len == 0) return WO_OK;
+  if (!WO_VEC_RESERVE(&trace->metadata, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  trace->metadata.items[trace->metadata.count++] =
+      (struct wo_entry_metadata){.entry = (uint32_t)(trace->entries.count - 1), .text = text};
   return WO_OK;
 }
 

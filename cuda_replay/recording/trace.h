@@ -121,12 +121,20 @@ struct wo_trace_segment {
   bool is_expandable;
 };
 
+/* What the program said about an allocation when it made it (torch.cuda.memory._set_memory_metadata): `text`, a view into the
+ * recording's arena, of entry `entry`. */
+struct wo_entry_metadata {
+  uint32_t entry;
+  struct wo_view text;
+};
+
 /* The recording of one device: entries, and the segments at the end of the recording, by rising address. */
 struct wo_trace {
   int device; /* ordinal in the program that was recorded */
   WO_VEC(struct wo_trace_entry) entries;
   WO_VEC(struct wo_trace_segment) segments;
   WO_VEC(struct wo_trace_block) blocks;
+  WO_VEC(struct wo_entry_metadata) metadata; /* of the entries that have any, in their order */
   bool has_segments; /* the file states them (even if there are none); otherwise the start is empty or approximate */
 };
 
@@ -187,6 +195,9 @@ struct wo_trace *wo_recording_trace(struct wo_recording *recording, int device);
 
 /* Adds an entry. WO_E_NOMEM, WO_E_LIMIT (WO_LIMIT_TRACE_ENTRIES). */
 enum wo_status wo_trace_add(struct wo_trace *trace, struct wo_trace_entry entry);
+
+/* Adds metadata to the trace's last entry; empty ones are left out. WO_E_NOMEM. */
+enum wo_status wo_trace_add_metadata(struct wo_trace *trace, struct wo_view text);
 
 /* Whether an entry completes the free that the entry before it requested. */
 bool wo_trace_completes_at_once(const struct wo_trace *trace, size_t index);

@@ -339,6 +339,24 @@
 /* Blocks, segments and annotations of one recording, each: protects memory. */
 #define WO_LIMIT_TRACE_BLOCKS ((size_t)1 << 24)
 
+/* Categories of one call (--where), and bytes of one text in which an expression is looked for: they bound the time of a search.
+ * More categories are a mistake in usage; the end of a longer text is not looked at. */
+#define WO_LIMIT_CATEGORIES 16
+#define WO_LIMIT_CATEGORY_TEXT_BYTES ((size_t)1024)
+
+/* Texts on which an expression may give up (WO_LIMIT_REGEX_SHORT_MATCH); it is not looked for any more then, which is reported. */
+#define WO_LIMIT_CATEGORY_GIVEN_UP 256
+
+/* The page of a recording (cuda_replay/viewer): blocks that are drawn one by one, ranges of segments, columns of aggregated
+ * memory, stacks, lines of all stacks as a tree, and bytes of names. They bound the file, and the time that a browser needs for
+ * it. The page says what was put together. */
+#define WO_LIMIT_VIEWER_BLOCKS ((size_t)60000)
+#define WO_LIMIT_VIEWER_RANGES ((size_t)20000)
+#define WO_LIMIT_VIEWER_COLUMNS ((size_t)8192)
+#define WO_LIMIT_VIEWER_STACKS ((size_t)30000)
+#define WO_LIMIT_VIEWER_NODES ((size_t)150000)
+#define WO_LIMIT_VIEWER_TEXT_BYTES ((size_t)1000000)
+
 /* ---- Pickles (cuda_replay/recording/snapshot/pickle.h). The rest is left unread, and the recording is noted as cut. ---- */
 
 /* Values waiting for their container, and values that can be referred to, 8 bytes each: protect memory. Writers that put a whole

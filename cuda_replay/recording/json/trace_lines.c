@@ -73,11 +73,22 @@ static enum wo_status get_address(struct wo__line_reader *reader, enum wo_action
   return WO_OK;
 }
 
+/* Keeps what the program said about the last entry; equal texts that follow each other are kept once. */
+static enum wo_status add_metadata(struct wo__line_reader *reader, struct wo_trace *trace) {
+  const struct wo_view text = wo__line_text(&reader->line, WO__LINE_METADATA);
+  struct wo_view kept = {0};
+  if (text.len == 0) return WO_OK;
+  if (trace->metadata.count > 0) kept = trace->metadata.items[trace->metadata.count - 1].text;
+  const enum wo_status status = wo_view_equal(kept, text) ? WO_OK : copy_text(reader, text, &kept);
+  if (status != WO_OK) return status;
+  return wo_trace_add_metadata(trace, kept) == WO_OK ? WO_OK : wo__line_no_memory(reader);
+}
+
 /* Above the limit, entries are only counted, and the rest of the file is still checked. */
 static enum wo_status add_entry(struct wo__line_reader *reader, struct wo_trace *trace, struct wo_trace_entry entry) {
   const enum wo_status status = wo_trace_add(trace, entry);
   if (status == WO_E_LIMIT) return reader->left_out_count++, WO_OK;
-  return status == WO_OK ? WO_OK : wo__line_no_memory(reader);
+  return status == WO_OK ? add_metadata(reader, trace) : wo__line_no_memory(reader);
 }
 
 /* Notes that the next entry takes its size from its allocation. */

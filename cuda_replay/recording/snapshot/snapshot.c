@@ -87,6 +87,19 @@ static enum wo_status give_entries(struct wo_snapshot *snapshot, struct wo_trace
   return WO_OK;
 }
 
+/* Gives a trace the metadata of its range of entries. */
+static enum wo_status give_metadata(const struct wo_snapshot *snapshot, struct wo_trace *trace, struct wo_record_range range) {
+  size_t at = 0;
+  WO_LOWER_BOUND(at, snapshot->metadata.count, i, snapshot->metadata.items[i].entry < range.first);
+  for (; at < snapshot->metadata.count && snapshot->metadata.items[at].entry - range.first < range.count; at++) {
+    const struct wo_metadata_record *const record = &snapshot->metadata.items[at];
+    if (!WO_VEC_RESERVE(&trace->metadata, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+    trace->metadata.items[trace->metadata.count++] =
+        (struct wo_entry_metadata){record->entry - range.first, snapshot->intern.texts.items[record->text]};
+  }
+  return WO_OK;
+}
+
 static enum wo_status place_entries(struct wo_snapshot *snapshot) {
   const uint32_t count = snapshot->found_traces.count;
   if (count == 0) return WO_OK;
@@ -99,7 +112,8 @@ static enum wo_status place_entries(struct wo_snapshot *snapshot) {
     if (trace == NULL && snapshot->recording->traces.count < WO_LIMIT_TRACE_DEVICES) return WO_E_NOMEM;
     if (trace == NULL) {
       wo__snapshot_skip(snapshot, "the entries of one device too many");
-    } else if (give_entries(snapshot, trace, traces[i], with_entries == 1) != WO_OK) {
+    } else if (give_metadata(snapshot, trace, traces[i]) != WO_OK ||
+               give_entries(snapshot, trace, traces[i], with_entries == 1) != WO_OK) {
       return WO_E_NOMEM;
     }
   }
@@ -155,6 +169,7 @@ static void done(struct wo_snapshot *snapshot) {
   WO_VEC_DONE(&snapshot->dicts);
   WO_VEC_DONE(&snapshot->lists);
   WO_VEC_DONE(&snapshot->entries);
+  WO_VEC_DONE(&snapshot->metadata);
   WO_VEC_DONE(&snapshot->blocks);
   WO_VEC_DONE(&snapshot->segments);
   WO_VEC_DONE(&snapshot->histories);

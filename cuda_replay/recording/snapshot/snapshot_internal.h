@@ -63,6 +63,12 @@ struct wo_segment_record {
   const char *flaw; /* why it cannot be used, or NULL */
 };
 
+/* What the program said about an entry of the store. */
+struct wo_metadata_record {
+  uint32_t entry;
+  uint32_t text; /* interned */
+};
+
 /* An earlier life of a block: torch 2.0. */
 struct wo_history_record {
   uint64_t real_bytes;
@@ -78,6 +84,7 @@ struct wo_snapshot {
   WO_VEC(struct wo_dict_draft) dicts;
   WO_VEC(struct wo_list_draft) lists;
   WO_VEC(struct wo_trace_entry) entries;
+  WO_VEC(struct wo_metadata_record) metadata; /* of entries, in their order */
   WO_VEC(struct wo_trace_block) blocks;
   WO_VEC(struct wo_segment_record) segments;
   WO_VEC(struct wo_history_record) histories;

@@ -139,6 +139,16 @@ static const char *entry_flaw(const struct wo_snapshot *snapshot, const struct w
   return has_size ? NULL : "an entry has no valid size";
 }
 
+/* Keeps what the program said about the entry that is added next; most programs say nothing. */
+static enum wo_status keep_metadata(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft) {
+  const struct wo_pickle_value value = wo__draft_field(draft, WO_KEY_USER_METADATA);
+  if (wo_value_kind(value) != WO_VALUE_TEXT || snapshot->intern.texts.items[wo_value_index(value)].len == 0) return WO_OK;
+  if (!WO_VEC_RESERVE(&snapshot->metadata, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  snapshot->metadata.items[snapshot->metadata.count++] =
+      (struct wo_metadata_record){(uint32_t)snapshot->entries.count, wo_value_index(value)};
+  return WO_OK;
+}
+
 /* Too many streams or pools (WO_E_LIMIT) cost only the entry; too many entries cost the rest of the file. */
 static enum wo_status make_entry(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft,
                                  struct wo_pickle_value *ret_value) {
@@ -161,6 +171,7 @@ static enum wo_status make_entry(struct wo_snapshot *snapshot, const struct wo_d
   entry.stream = stream & (WO_TRACE_STREAMS_MAX - 1);
   entry.pool = pool & (WO_TRACE_POOLS_MAX - 1);
   status = WO_PICKLE_RESERVE(&snapshot->pickle, &snapshot->entries, 1, WO_LIMIT_TRACE_ENTRIES, "holds more entries than fit");
+  if (status == WO_OK) status = keep_metadata(snapshot, draft);
   if (status != WO_OK) return status;
   snapshot->entry_keys |= draft->mask;
   *ret_value = wo_value(WO_VALUE_ENTRY, snapshot->entries.count);

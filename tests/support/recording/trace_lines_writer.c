@@ -312,7 +312,8 @@ static void add_address(struct writer *writer, const struct wo_recording *record
   }
 }
 
-static void write_entry(struct writer *writer, const struct wo_recording *recording, const struct wo_trace_entry *entry) {
+static void write_entry(struct writer *writer, const struct wo_recording *recording, const struct wo_trace_entry *entry,
+                        struct wo_view metadata) {
   assert(entry->stream < recording->streams.count && entry->pool < recording->pools.count);
   start_line(writer, wo_action_name((enum wo_action)entry->action));
   put_size(writer, recording, entry);
@@ -324,7 +325,14 @@ static void write_entry(struct writer *writer, const struct wo_recording *record
   }
   if (entry->stack != WO_NO_STACK) add_u64(writer, "stack", entry->stack);
   if (entry->time_us != WO_NO_TIME) add_i64(writer, "time_us", entry->time_us);
+  if (metadata.len > 0) add_text(writer, "metadata", metadata);
   end_line(writer);
+}
+
+/* What the program said about an entry, if anything; *at goes on with the entries. */
+static struct wo_view metadata_of(const struct wo_trace *trace, size_t entry, size_t *at) {
+  if (*at == trace->metadata.count || trace->metadata.items[*at].entry != entry) return (struct wo_view){0};
+  return trace->metadata.items[(*at)++].text;
 }
 
 /* ---- Segments ---- */
@@ -362,8 +370,9 @@ static void write_trace(struct writer *writer, const struct wo_recording *record
   put_i64(writer, trace->device);
   add_true(writer, "has_segments", trace->has_segments);
   end_line(writer);
+  size_t metadata = 0;
   for (size_t i = 0; i < trace->entries.count && writer->status == WO_OK; i++)
-    write_entry(writer, recording, &trace->entries.items[i]);
+    write_entry(writer, recording, &trace->entries.items[i], metadata_of(trace, i, &metadata));
   for (size_t i = 0; i < trace->segments.count && writer->status == WO_OK; i++)
     write_segment(writer, recording, trace, &trace->segments.items[i]);
 }
