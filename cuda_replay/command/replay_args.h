@@ -21,6 +21,7 @@ struct wo_replay_args {
   bool no_times;
   bool has_chart;
   bool shows_memory;       /* the caller shows more than the verdict of --check, if that agrees; not from the command line */
+  bool shows_page;         /* --format html; not from the command's own options */
   uint64_t at_entry;       /* entries count from 0 */
   int device;              /* ordinal in the program that was recorded */
   uint16_t torch;          /* settings.h; 0 = not given */

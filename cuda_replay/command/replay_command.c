@@ -62,14 +62,28 @@ static void plot(struct run *run, const char *path, const struct wo_replay_repor
   }
 }
 
+/* A page is one document: further reports would come behind its end. */
+static void write_page(struct run *run, const char *path, const struct wo_replay_report *report) {
+  struct wo_err err = {0};
+  if (run->report_count > 1) {
+    wo_err_set(&err, WO_E_USAGE, "--format html shows the first report only: give one recording, and --device");
+    fail(run, path, &err);
+    return;
+  }
+  run->call->out->is_exact = true; /* everything is escaped, and line breaks are meant */
+  if (wo_replay_page(report, run->call->out, &err) != WO_OK) fail(run, path, &err);
+}
+
 /* Writes a report that was made. */
 static void write_report(struct run *run, const char *path, struct wo_replay_report *report, double seconds) {
   report->has_times = !run->args.no_times;
   report->seconds = seconds;
   if (report->seconds > 0) report->events_per_second = (double)report->operation_count / report->seconds;
-  if (run->report_count++ > 0 && run->call->format != WO_OUT_JSON) wo_text_add(run->call->out, "\n");
+  if (run->report_count++ > 0 && run->call->format == WO_OUT_TEXT) wo_text_add(run->call->out, "\n");
   if (run->call->format == WO_OUT_JSON) {
     wo_replay_json(report, run->call->out);
+  } else if (run->call->format == WO_OUT_HTML) {
+    write_page(run, path, report);
   } else {
     wo_replay_text(report, run->call->style, run->call->out);
   }
@@ -166,6 +180,17 @@ static enum wo_status check_plot(const struct run *run, struct wo_err *err) {
   return wo_err_set(err, WO_E_USAGE, "is named by --plot and by --output: give two names");
 }
 
+/* A page, and a part of a recording, are not for every question. */
+static enum wo_status check_format(const struct run *run, struct wo_err *err) {
+  const struct wo_replay_args *const args = &run->args;
+  const bool is_page = run->call->format == WO_OUT_HTML, is_part = args->part.has_first || args->part.has_last;
+  if (is_page && args->is_diff) return wo_err_set(err, WO_E_USAGE, "--diff is text or JSON: give it without --format html");
+  if (is_part && !is_page && !args->is_diff && args->categories.count == 0)
+    return wo_err_set(err, WO_E_USAGE,
+                      "--from and --to are about what is shown: give --format html, --where or --diff with them");
+  return WO_OK;
+}
+
 /* A user who interrupts a replay on a GPU does not want the other files either. */
 static bool is_interrupted(const struct run *run) {
   const struct wo_replay_hooks *const hooks = run->args.gpu.hooks;
@@ -183,6 +208,7 @@ enum wo_exit wo_run_replay(const struct wo_call *call, const struct wo_replay_ho
                         "replay wants a recording: a snapshot of torch.cuda.memory._dump_snapshot(), or - for "
                         "standard input; see whyoom help replay");
   if (status == WO_OK) status = wo_replay_args_check(&run.args, &err);
+  if (status == WO_OK) status = check_format(&run, &err);
   if (status != WO_OK) {
     fail(&run, NULL, &err);
     return run.exit;
@@ -196,7 +222,8 @@ enum wo_exit wo_run_replay(const struct wo_call *call, const struct wo_replay_ho
     return run.exit;
   }
   run.args.gpu.hooks = hooks;
-  run.args.shows_memory = call->format == WO_OUT_JSON || run.args.plot.len > 0;
+  run.args.shows_page = call->format == WO_OUT_HTML;
+  run.args.shows_memory = call->format == WO_OUT_JSON || run.args.shows_page || run.args.plot.len > 0;
   for (size_t i = 0; i < call->word_count && !is_interrupted(&run); i++) replay_path(&run, call->words[i]);
   return run.exit;
 }

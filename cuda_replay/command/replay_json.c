@@ -478,6 +478,30 @@ static void put_state(struct writer *w, cJSON *root) {
   }
 }
 
+/* ---- Categories ---- */
+
+/* Null without --where. The last one, without a name, is the rest. */
+static void put_categories(struct writer *w, cJSON *root) {
+  const struct wo_replay_report *const report = w->report;
+  const bool has_any = report->has_look && report->look.categories->count > 0;
+  struct wo_sum sums[WO_LIMIT_CATEGORIES + 1];
+  cJSON *const object = wo_json_put_part(&w->json, root, "categories", has_any);
+  if (!has_any) return;
+  const size_t count = report->look.categories->count;
+  wo_look_categories(&report->look, report->look_at.entry, sums);
+  wo_json_put_maybe(&w->json, object, "at_entry", report->look_at.entry != WO_NO_ENTRY, report->look_at.entry);
+  wo_json_put_count(&w->json, object, "requested_bytes", report->look_at.bytes);
+  wo_json_put_count(&w->json, object, "given_up", report->look.given_up);
+  cJSON *const rows = wo_json_put_array(&w->json, object, "rows");
+  for (size_t i = 1; i <= count + 1; i++) {
+    const uint8_t category = (uint8_t)(i <= count ? i : 0);
+    cJSON *const row = wo_json_push(&w->json, rows, cJSON_CreateObject());
+    wo_json_put_text(&w->json, row, "name", i <= count ? report->look.categories->items[i - 1].name : (struct wo_view){0});
+    wo_json_put_count(&w->json, row, "requested_bytes", sums[category].bytes);
+    wo_json_put_count(&w->json, row, "blocks", sums[category].count);
+  }
+}
+
 /* ---- The whole ---- */
 
 /* The capacity with its source and its uncertainty. */
@@ -581,6 +605,7 @@ static void put_replay(struct writer *w, cJSON *root) {
   put_holders(w, root);
   put_sweep(w, root);
   put_state(w, root);
+  put_categories(w, root);
   put_times(w, root);
 }
 

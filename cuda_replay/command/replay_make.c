@@ -326,6 +326,31 @@ static enum wo_status run_all(struct maker *maker) {
   return status == WO_OK ? conclude(maker) : status;
 }
 
+/* ---- The recording as people look at it ---- */
+
+/* The moment of the holders, if they are those of the recording; else the peak of the part that is looked at. */
+static struct wo_moment find_moment(const struct maker *maker) {
+  const struct wo_replay_report *const report = maker->report;
+  const struct wo_look *const look = &report->look;
+  const bool is_part = maker->args->part.has_first || maker->args->part.has_last;
+  if (is_part || report->has_whatif || !report->has_memory) return wo_lives_peak(&look->lives, look->window);
+  if (report->memory.moment != WO_MOMENT_STATE) return wo_lives_at(&look->lives, report->memory.moment_at.entry);
+  return wo_lives_at(&look->lives, look->window.end == 0 ? WO_NO_ENTRY : look->window.end - 1);
+}
+
+/* Classes are those of the recorded requests, if they could be made. */
+static enum wo_status make_look(struct maker *maker) {
+  struct wo_replay_report *const report = maker->report;
+  const struct wo_replay_args *const args = maker->args;
+  if (args->categories.count == 0 && !args->shows_page) return WO_OK;
+  const struct wo_alloc_pattern *const classed = report->classes.marks.count > 0 ? &report->recorded_pattern : NULL;
+  const enum wo_status status =
+      wo_look_make(maker->recording, maker->trace, classed, &args->categories, args->part, &report->look, maker->err);
+  report->has_look = status == WO_OK;
+  if (report->has_look) report->look_at = find_moment(maker);
+  return status;
+}
+
 /* After a failure nothing has to be released. */
 enum wo_status wo_replay_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_view path,
                               const struct wo_replay_args *args, struct wo_replay_report *ret_report, struct wo_err *err) {
@@ -335,6 +360,7 @@ enum wo_status wo_replay_make(const struct wo_recording *recording, const struct
   struct maker maker = {recording, trace, args, ret_report, err};
   enum wo_status status = describe(&maker, path);
   if (status == WO_OK) status = run_all(&maker);
+  if (status == WO_OK) status = make_look(&maker);
   if (status != WO_OK) wo_replay_report_done(ret_report);
   return status;
 }

@@ -189,6 +189,7 @@ void wo_replay_report_done(struct wo_replay_report *report) {
     wo_pins_done(&report->pins);
   }
   wo_holdings_done(&report->holdings);
+  wo_look_done(&report->look);
   wo_replay_gpu_done(&report->gpu);
   wo_segment_map_done(&report->state);
   wo_alloc_pattern_done(&report->recorded_pattern);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cuda_replay/category/look.h"
 #include "cuda_replay/inspect/attribution.h"
 #include "cuda_replay/whatif/capacity.h"
 #include "cuda_replay/change/change.h"
@@ -113,6 +114,12 @@ struct wo_replay_report {
   bool has_holdings;
   struct wo_holdings holdings;
 
+  /* The recording as people look at it, for --where and for the page; and the moment of which categories are reported: that of
+   * the holders, or the peak of --from and --to. */
+  bool has_look;
+  struct wo_look look; /* owned */
+  struct wo_moment look_at;
+
   struct wo_replay_gpu gpu; /* --on gpu; gpu.has_run says whether it has a result */
   bool is_on_gpu;
   struct wo_view visible_devices; /* CUDA_VISIBLE_DEVICES, borrowed; empty if not set */
@@ -187,6 +194,9 @@ uint64_t wo_replay_room(const struct wo_allocator_oom *oom);
 
 /* Bytes to spare: capacity less the most that was reserved; never negative, since a request then fails: 0 with an OOM. */
 uint64_t wo_replay_margin(const struct wo_replay_report *report, const struct wo_replay_case *result);
+
+/* Adds the verdict in one line, as at the head of the text report. */
+void wo_replay_verdict_line(const struct wo_replay_report *report, struct wo_text *out);
 
 /* Adds settings as people read them: "default" if nothing differs from the version's defaults. */
 void wo_replay_settings(const struct wo_replay_report *report, const struct wo_alloc_settings *settings, struct wo_text *out);

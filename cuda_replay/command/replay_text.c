@@ -143,8 +143,7 @@ static const struct {
     [WO_REPLAY_STATE_ONLY] = {"state only", WO_TINT_WARNING, say_why},
 };
 
-/* The most important line of the report. */
-static void write_verdict(struct wo_replay_writer *w) {
+static void add_verdict(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_replay_case *const subject = wo_replay_subject(report);
   wo_text_add(&w->line, "%s: ", heads[report->verdict].word);
@@ -154,7 +153,20 @@ static void write_verdict(struct wo_replay_writer *w) {
     wo_text_add(&w->line, ", ");
   }
   heads[report->verdict].say(w, subject);
-  wo__replay_color(w, heads[report->verdict].color);
+}
+
+void wo_replay_verdict_line(const struct wo_replay_report *report, struct wo_text *out) {
+  struct wo_replay_writer w = {.report = report, .out = out};
+  add_verdict(&w);
+  wo_text_add_view(out, (struct wo_view){w.line.ptr, w.line.len});
+  out->is_failed = out->is_failed || w.line.is_failed;
+  wo_text_done(&w.line);
+}
+
+/* The most important line of the report. */
+static void write_verdict(struct wo_replay_writer *w) {
+  add_verdict(w);
+  wo__replay_color(w, heads[w->report->verdict].color);
   wo__replay_put(w, 0, 2);
   wo__replay_color(w, WO_TINT_PLAIN);
 }
@@ -410,6 +422,7 @@ void wo_replay_text(const struct wo_replay_report *report, struct wo_text_style 
     write_chart(&w);
     wo__replay_text_holders(&w);
   }
+  wo__replay_text_categories(&w);
   write_next(&w);
   write_notes(&w);
   write_times(&w);

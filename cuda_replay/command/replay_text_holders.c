@@ -7,6 +7,7 @@
 
 #include "cuda_replay/plot/plot.h"
 #include "cuda_replay/command/replay_text_internal.h"
+#include "parsers/base/clean.h"
 
 /* Rows without --verbose, so that all parts fit on the first screen. */
 enum { STACKS_SHOWN = 6, PINS_SHOWN = 4, NAME_COLUMNS = 20, SIZE_COLUMNS = 12, SITE_COLUMN = SIZE_COLUMNS + 13 };
@@ -208,4 +209,36 @@ void wo__replay_text_holders(struct wo_replay_writer *w) {
   write_classes(w);
   write_stacks(w);
   write_pins(w);
+}
+
+/* ---- Categories ---- */
+
+/* In the order in which they were given; they are of the recorded run also where the rest is of a what-if. */
+void wo__replay_text_categories(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  struct wo_sum sums[WO_LIMIT_CATEGORIES + 1];
+  char name[NAME_COLUMNS * 4];
+  assert(w->line.len == 0);
+  if (!report->has_look || report->look.categories->count == 0) return;
+  const size_t count = report->look.categories->count;
+  wo_look_categories(&report->look, report->look_at.entry, sums);
+  wo_text_add(w->out, "\n  by category, recorded, ");
+  if (report->look_at.entry == WO_NO_ENTRY) {
+    wo_text_add(w->out, "before the first entry\n");
+  } else {
+    wo_text_add(w->out, "after entry %" PRIu32 "\n", report->look_at.entry);
+  }
+  for (size_t i = 1; i <= count + 1; i++) {
+    const uint8_t category = (uint8_t)(i <= count ? i : 0);
+    const struct wo_view shown = wo_clean_utf8(wo_category_name(report->look.categories, category), name, sizeof name);
+    const size_t columns = wo_text_columns(shown);
+    wo_text_add(w->out, "    ");
+    wo_text_add_view(w->out, shown);
+    wo_text_repeat(w->out, ' ', columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 1);
+    wo_text_add(w->out, "%*s  %5.1f %%  ", SIZE_COLUMNS, WO_BYTES_TEXT(sums[category].bytes),
+                wo_share_pct(sums[category].bytes, report->look_at.bytes));
+    wo__replay_count(w->out, sums[category].count, "block", "blocks");
+    wo_text_add(w->out, "\n");
+  }
+  if (report->look.given_up > 0) wo_text_add(w->out, "    an expression gave up on %" PRIu64 " texts\n", report->look.given_up);
 }

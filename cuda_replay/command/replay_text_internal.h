@@ -39,8 +39,10 @@ void wo__replay_frame(const struct wo_replay_writer *w, uint32_t frame, struct w
 void wo__replay_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t reserved);
 
 /* The parts: the holders of the memory at the peak and the pins / the what-if beside the recorded run / the table of the sweep /
- * the state after an entry / the results of a GPU / the contents of a snapshot without a usable history. */
+ * the state after an entry / the results of a GPU / the contents of a snapshot without a usable history / the categories of
+ * --where. */
 void wo__replay_text_holders(struct wo_replay_writer *w);
+void wo__replay_text_categories(struct wo_replay_writer *w);
 void wo__replay_text_whatif(struct wo_replay_writer *w);
 void wo__replay_text_sweep(struct wo_replay_writer *w);
 void wo__replay_text_state(struct wo_replay_writer *w);

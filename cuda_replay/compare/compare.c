@@ -10,7 +10,8 @@
 
 /* A call site with its sum, to be sorted. */
 struct item {
-  const struct wo_frame *frame; /* NULL: no stack */
+  const struct wo_frame *user;  /* NULL: none of the program's own */
+  const struct wo_frame *asker; /* NULL: no stack */
   uint32_t site;
   struct wo_sum sum;
 };
@@ -36,9 +37,11 @@ static struct item *sum_up(const struct wo_compare_side *side, struct wo_moment 
   struct item *const items = calloc(side->look->sites.items.count, sizeof *items);
   if (items == NULL) return NULL;
   for (size_t i = 0; i < side->look->sites.items.count; i++) {
-    const uint32_t asker = side->look->sites.items.items[i].frames.asker;
-    items[i].site = (uint32_t)i;
-    if (asker != WO_NO_FRAME) items[i].frame = &side->look->lives.recording->frames.items[asker];
+    const struct wo_stack_sites frames = side->look->sites.items.items[i].frames;
+    const struct wo_frame *const all = side->look->lives.recording->frames.items;
+    items[i] = (struct item){.site = (uint32_t)i};
+    if (frames.user != WO_NO_FRAME) items[i].user = &all[frames.user];
+    if (frames.asker != WO_NO_FRAME) items[i].asker = &all[frames.asker];
   }
   for (size_t i = 0; i < side->look->lives.blocks.count; i++) {
     const struct wo_life *const life = &side->look->lives.blocks.items[i];
@@ -58,15 +61,22 @@ static int compare_views(struct wo_view a, struct wo_view b) {
   return order != 0 ? order : a.len < b.len ? -1 : a.len > b.len;
 }
 
-/* By function and file; sites without a stack are one group. */
-static int compare_places(const struct item *a, const struct item *b) {
-  if (a->frame == NULL || b->frame == NULL) return (a->frame != NULL) - (b->frame != NULL);
-  const int order = compare_views(wo_frame_function_name(a->frame), wo_frame_function_name(b->frame));
-  return order != 0 ? order : compare_views(wo_frame_file_name(a->frame), wo_frame_file_name(b->frame));
+/* By function and file; a frame that is missing comes first. */
+static int compare_frames(const struct wo_frame *a, const struct wo_frame *b) {
+  if (a == NULL || b == NULL) return (a != NULL) - (b != NULL);
+  const int order = compare_views(wo_frame_function_name(a), wo_frame_function_name(b));
+  return order != 0 ? order : compare_views(wo_frame_file_name(a), wo_frame_file_name(b));
 }
 
-static uint32_t line_of(const struct item *item) {
-  return item->frame == NULL ? 0 : item->frame->line;
+static int compare_places(const struct item *a, const struct item *b) {
+  const int order = compare_frames(a->user, b->user);
+  return order != 0 ? order : compare_frames(a->asker, b->asker);
+}
+
+/* The lines of both frames, as one number by which they are sorted. */
+static uint64_t line_of(const struct item *item) {
+  const uint64_t user = item->user == NULL ? 0 : item->user->line, asker = item->asker == NULL ? 0 : item->asker->line;
+  return user << 32 | asker;
 }
 
 static int compare_items(const void *left, const void *right) {

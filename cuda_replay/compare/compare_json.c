@@ -47,16 +47,24 @@ static cJSON *push_row(struct writer *w, cJSON *array, const struct wo_compare_r
   return object;
 }
 
-/* null: blocks without a stack, or a site that this recording does not have. */
-static void put_frame(struct writer *w, cJSON *object, const char *key, const struct wo_compare_row *row, int i) {
-  const struct wo_compare_side *const side = &w->compare->side[i];
-  const uint32_t frame = row->item[i] == UINT32_MAX ? WO_NO_FRAME : side->look->sites.items.items[row->item[i]].frames.asker;
+/* null: none such in the stacks. */
+static void put_frame(struct writer *w, cJSON *object, const char *key, const struct wo_recording *recording, uint32_t frame) {
   cJSON *const item = wo_json_put_part(&w->json, object, key, frame != WO_NO_FRAME);
   if (frame == WO_NO_FRAME) return;
-  const struct wo_frame *const shown = &side->look->lives.recording->frames.items[frame];
+  const struct wo_frame *const shown = &recording->frames.items[frame];
   wo_json_put_text(&w->json, item, "function", shown->function);
   wo_json_put_text(&w->json, item, "file", shown->file);
   wo_json_put_maybe(&w->json, item, "line", shown->line > 0, shown->line);
+}
+
+/* null: a site that this recording does not have then; without a stack both frames are null. */
+static void put_site(struct writer *w, cJSON *object, const char *key, const struct wo_compare_row *row, int i) {
+  const struct wo_look *const look = w->compare->side[i].look;
+  cJSON *const site = wo_json_put_part(&w->json, object, key, row->item[i] != UINT32_MAX);
+  if (row->item[i] == UINT32_MAX) return;
+  const struct wo_stack_sites frames = look->sites.items.items[row->item[i]].frames;
+  put_frame(w, site, "frame", look->lives.recording, frames.user);
+  put_frame(w, site, "asked_by", look->lives.recording, frames.asker);
 }
 
 static void put_sites(struct writer *w, cJSON *root) {
@@ -65,8 +73,8 @@ static void put_sites(struct writer *w, cJSON *root) {
   for (size_t i = 0; i < count && i < SITES_MAX; i++) {
     const struct wo_compare_row *const row = &w->compare->sites.items[i];
     cJSON *const object = push_row(w, array, row);
-    put_frame(w, object, "before", row, 0);
-    put_frame(w, object, "after", row, 1);
+    put_site(w, object, "before", row, 0);
+    put_site(w, object, "after", row, 1);
   }
   wo_json_put_count(&w->json, root, "sites_left_out", count > SITES_MAX ? count - SITES_MAX : 0);
 }

@@ -68,7 +68,7 @@ static void name_site(const struct wo_compare *compare, const struct wo_compare_
   wo_text_done(&raw);
   if (row->is_line_same || row->item[0] == UINT32_MAX || row->item[1] == UINT32_MAX) return;
   const struct wo_compare_side *const before = &compare->side[0];
-  const uint32_t frame = before->look->sites.items.items[row->item[0]].frames.asker;
+  const uint32_t frame = wo_site_frame(&before->look->sites.items.items[row->item[0]]);
   if (frame != WO_NO_FRAME) wo_text_add(out, " (line %u in A)", before->look->lives.recording->frames.items[frame].line);
 }
 

@@ -3,33 +3,51 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* No site has been made for a frame. */
-#define NO_SITE UINT32_MAX
+/* A stack with its frames, to be sorted. */
+struct found {
+  struct wo_stack_sites frames;
+  uint32_t stack;
+};
+
+static bool are_same(const struct found *a, const struct found *b) {
+  return a->frames.user == b->frames.user && a->frames.asker == b->frames.asker;
+}
+
+static int compare(const void *left, const void *right) {
+  const struct found *const a = left;
+  const struct found *const b = right;
+  if (a->frames.user != b->frames.user) return a->frames.user < b->frames.user ? -1 : 1;
+  if (a->frames.asker != b->frames.asker) return a->frames.asker < b->frames.asker ? -1 : 1;
+  return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+/* Equal frames follow each other. Stacks of nothing belong to site 0. False if memory is out. */
+static bool make_sites(struct wo_sites *sites, struct found *found, size_t count) {
+  if (!WO_VEC_RESERVE(&sites->items, 1, UINT32_MAX)) return false;
+  sites->items.items[sites->items.count++] = (struct wo_site){{WO_NO_FRAME, WO_NO_FRAME}};
+  if (count > 0) qsort(found, count, sizeof *found, compare);
+  for (size_t i = 0; i < count; i++) {
+    if (found[i].frames.asker == WO_NO_FRAME) continue;
+    if (i == 0 || !are_same(&found[i], &found[i - 1])) {
+      if (!WO_VEC_RESERVE(&sites->items, 1, UINT32_MAX)) return false;
+      sites->items.items[sites->items.count++] = (struct wo_site){found[i].frames};
+    }
+    sites->of_stack[found[i].stack] = (uint32_t)(sites->items.count - 1);
+  }
+  return true;
+}
 
 enum wo_status wo_sites_make(const struct wo_recording *recording, struct wo_sites *ret_sites) {
-  const size_t stacks = recording->stacks.count, frames = recording->frames.count;
+  const size_t stacks = recording->stacks.count;
   struct wo_sites sites = {.of_stack = calloc(stacks + 1, sizeof *sites.of_stack), .stack_count = stacks};
-  uint32_t *const of_frame = malloc((frames + 1) * sizeof *of_frame);
-  uint8_t *const origins = calloc(frames + 1, sizeof *origins);
-  bool is_whole = sites.of_stack != NULL && of_frame != NULL && origins != NULL && WO_VEC_RESERVE(&sites.items, 1, NO_SITE);
-  if (is_whole) {
-    memset(of_frame, 0xff, (frames + 1) * sizeof *of_frame);
-    sites.items.items[sites.items.count++] = (struct wo_site){{WO_NO_FRAME, WO_NO_FRAME}};
-  }
-  for (size_t i = 0; i < stacks && is_whole; i++) {
-    const struct wo_stack_sites found = wo_stack_sites(recording, origins, (uint32_t)i);
-    if (found.asker == WO_NO_FRAME) continue;
-    if (of_frame[found.asker] == NO_SITE) {
-      is_whole = WO_VEC_RESERVE(&sites.items, 1, NO_SITE);
-      if (!is_whole) break;
-      of_frame[found.asker] = (uint32_t)sites.items.count;
-      sites.items.items[sites.items.count++] = (struct wo_site){found};
-    }
-    sites.of_stack[i] = of_frame[found.asker];
-  }
-  free(of_frame);
+  struct found *const found = malloc((stacks + 1) * sizeof *found);
+  uint8_t *const origins = calloc(recording->frames.count + 1, sizeof *origins);
+  bool is_whole = sites.of_stack != NULL && found != NULL && origins != NULL;
+  for (size_t i = 0; i < stacks && is_whole; i++)
+    found[i] = (struct found){wo_stack_sites(recording, origins, (uint32_t)i), (uint32_t)i};
+  is_whole = is_whole && make_sites(&sites, found, stacks);
+  free(found);
   free(origins);
   if (!is_whole) wo_sites_done(&sites);
   *ret_sites = sites;
@@ -58,8 +76,9 @@ void wo_frame_show(const struct wo_recording *recording, uint32_t frame, struct 
 }
 
 void wo_site_show(const struct wo_recording *recording, const struct wo_site *site, struct wo_text *out) {
+  const uint32_t frame = wo_site_frame(site);
+  wo_frame_show(recording, frame, out);
+  if (site->frames.asker == frame) return;
+  wo_text_add(out, " in ");
   wo_frame_show(recording, site->frames.asker, out);
-  if (site->frames.user == WO_NO_FRAME || site->frames.user == site->frames.asker) return;
-  wo_text_add(out, " from ");
-  wo_frame_show(recording, site->frames.user, out);
 }

@@ -1,13 +1,14 @@
-/* Call sites: stacks put together by the line of the program that asked for the memory, and sums over blocks. */
+/* Call sites: stacks put together by the line of the program that asked for the memory and the library function that it called,
+ * and sums over blocks. */
 #ifndef WO_SITES_H
 #define WO_SITES_H
 
 #include "cuda_replay/classes/user_frame.h"
 #include "cuda_replay/lives/lives.h"
 
-/* A call site: all stacks with the same requesting frame. */
+/* A call site: all stacks with the same asker and the same line of the program (user_frame.h). */
 struct wo_site {
-  struct wo_stack_sites frames; /* the asker, and the program's own line of the first of its stacks */
+  struct wo_stack_sites frames;
 };
 
 /* Site 0 is that of blocks without a stack. */
@@ -38,7 +39,12 @@ struct wo_sum {
  * recording has them, which may be any bytes. "no stack recorded" for WO_NO_FRAME. */
 void wo_frame_show(const struct wo_recording *recording, uint32_t frame, struct wo_text *out);
 
-/* Appends a site: its asker, and "from" its own line if that is another one. Any bytes. */
+/* The frame that a site is known by: the program's own line, else the asker; WO_NO_FRAME without a stack. */
+static inline uint32_t wo_site_frame(const struct wo_site *site) {
+  return site->frames.user != WO_NO_FRAME ? site->frames.user : site->frames.asker;
+}
+
+/* Appends a site: its frame, and "in" its asker if that is another one. Any bytes. */
 void wo_site_show(const struct wo_recording *recording, const struct wo_site *site, struct wo_text *out);
 
 #endif

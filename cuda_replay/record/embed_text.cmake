@@ -1,7 +1,7 @@
-# cmake -DIN=FILE -DOUT=FILE.c -P embed_text.cmake: the bytes of record_sitecustomize.py as a C array (record_text.h), with a line for
-# each line.
+# cmake -DIN=FILE -DOUT=FILE.c -DNAME=SYMBOL -DHEADER=HEADER -P embed_text.cmake: the bytes of a file as the C array SYMBOL, which HEADER
+# declares, with its length SYMBOL_bytes; a line for each line.
 file(READ ${IN} digits HEX)
 string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${digits}")
 string(REPLACE "'\\x0a'," "'\\x0a',\n" bytes "${bytes}")
-file(WRITE ${OUT} "/* Made of ${IN} by embed_text.cmake. */\n#include \"cuda_replay/record/record_text.h\"\n
-const char wo__record_text[] = {\n${bytes}};\nconst size_t wo__record_text_bytes = sizeof wo__record_text;\n")
+file(WRITE ${OUT} "/* Made of ${IN} by embed_text.cmake. */\n#include \"${HEADER}\"\n
+const char ${NAME}[] = {\n${bytes}};\nconst size_t ${NAME}_bytes = sizeof ${NAME};\n")
