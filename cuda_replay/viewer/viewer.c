@@ -47,6 +47,7 @@ static const char controls[] =
     "</section>\n"
     "<section id=\"chosen\" hidden=\"hidden\" aria-labelledby=\"chosen-title\">\n<h2 id=\"chosen-title\">Chosen block</h2>\n"
     "<p id=\"block-summary\" aria-live=\"polite\">Point at the time line, or click a block.</p>\n"
+    "<p id=\"native-line\"><label><input type=\"checkbox\" id=\"native\"/> frames of C++</label></p>\n"
     "<ol id=\"block-stack\" class=\"stack\"></ol>\n</section>\n"
     "<section id=\"segments\" hidden=\"hidden\" aria-labelledby=\"segments-title\">\n<h2 id=\"segments-title\">Segments</h2>\n"
     "<p id=\"segments-summary\" role=\"status\"></p>\n"

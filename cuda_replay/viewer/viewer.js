@@ -44,13 +44,14 @@
 
   /* ---- The recording ---- */
 
+  const NATIVE = 0, USER = 4;      /* origins of frames (user_frame.h) */
   const count = data.count;        /* entries; the state before them is time 0, that after the i-th one is time i + 1 */
   const exact = data.exact || [];
   const frames = [], nodes = [], stacks = [], kinds = [], blocks = [], ranges = [], deaths = [];
 
   (function readAll() {
     let from = reader(data.frames);
-    while (from.more()) frames.push({name: data.texts[from.next()], file: data.texts[from.next()], line: from.next()});
+    while (from.more()) frames.push({name: data.texts[from.next()], file: data.texts[from.next()], line: from.next(), origin: from.next()});
     from = reader(data.nodes);
     while (from.more()) {
       const back = from.next();
@@ -110,10 +111,11 @@
 
   /* ---- Words ---- */
 
-  function bytes(size) {
-    const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+  /* As everywhere in whyoom, a whole 1024 of a unit is still in that unit; not on an axis, whose numbers are round. */
+  function bytes(size, isRound) {
+    const units = ['bytes', 'KiB', 'MiB', 'GiB'];
     let unit = 0;
-    while (size >= 1024 && unit + 1 < units.length) {
+    while ((isRound ? size >= 1024 : size > 1024) && unit + 1 < units.length) {
       size /= 1024;
       unit++;
     }
@@ -151,6 +153,18 @@
     return out;
   }
 
+  /* Frames of C++ tell little where there are others: they are shown if they are asked for. `most` limits the list. */
+  function fillStack(list, stack, most) {
+    const all = framesOf(stack), known = all.filter((frame) => frame.origin > NATIVE);
+    const isFull = byId('native').checked || known.length === 0, shown = isFull ? all : known;
+    list.textContent = '';
+    shown.slice(0, most).forEach((frame) => {
+      list.append(element('li', frameText(frame), frame.origin === USER ? 'own' : frame.origin === NATIVE ? 'muted' : undefined));
+    });
+    if (shown.length > most) list.append(element('li', 'and ' + (shown.length - most) + ' more: click to see all', 'muted'));
+    if (all.length === 0) list.append(element('li', stack < 0 ? 'no stack of it is in the page' : 'no stack recorded', 'muted'));
+  }
+
   function element(name, text, classes) {
     const made = document.createElement(name);
     if (text !== undefined) made.textContent = text;
@@ -171,7 +185,7 @@
   /* ---- State ---- */
 
   const canvas = byId('time'), map = byId('map');
-  const axisLeft = 64, axisBottom = 24, axisTop = 18;
+  const axisLeft = 64, axisBottom = 38, axisTop = 18;
   const view = {from: 0, to: count + 1};
   const state = {grouping: 0, t: data.peak[0], block: null, hover: null, matches: null, shown: null, places: []};
   if (data.ooms.length > 0) state.t = data.ooms[0][0];
@@ -307,17 +321,19 @@
       pen.lineTo(area.right, y);
       pen.stroke();
       pen.fillStyle = colours.muted;
-      pen.fillText(value === 0 ? '0' : bytes(value).replace('.00', ''), axisLeft - 6, y);
+      pen.fillText(value === 0 ? '0' : bytes(value, true).replace('.00', ''), axisLeft - 6, y);
     }
     pen.textBaseline = 'top';
     const tick = niceStep(entries, Math.max(2, Math.floor((area.right - axisLeft) / 110)), 10);
     for (let t = Math.ceil(view.from / tick) * tick; t <= view.to; t += tick) {
       const x = area.x(t), us = timeAt(t);
       pen.textAlign = x > area.right - 40 ? 'right' : x < axisLeft + 40 ? 'left' : 'center';
-      pen.fillText((data.first + t).toLocaleString('en') + (us >= 0 ? '  ' + duration(us) : ''), x, area.bottom + 7);
+      pen.fillText((data.first + t).toLocaleString('en'), x, area.bottom + 7);
+      if (us >= 0) pen.fillText(duration(us), x, area.bottom + 22);
     }
     pen.textAlign = 'right';
     pen.fillText('entry', axisLeft - 6, area.bottom + 7);
+    if (times) pen.fillText('time', axisLeft - 6, area.bottom + 22);
   }
 
   /* Blocks in view, lowest first; too many are not drawn one by one. */
@@ -364,7 +380,7 @@
     return list.length > 0;
   }
 
-  function drawMark(area, t, text, colour, line) {
+  function drawMark(area, t, text, colour, line, row_) {
     const pen = area.pen, x = area.x(t);
     if (x < axisLeft || x > area.right) return;
     pen.strokeStyle = pen.fillStyle = colour;
@@ -374,7 +390,12 @@
     pen.stroke();
     pen.textBaseline = 'bottom';
     pen.textAlign = x > area.right - 160 ? 'right' : 'left';
-    pen.fillText(text, x + (pen.textAlign === 'left' ? 4 : -4), axisTop - 2);
+    pen.lineWidth = 3;
+    pen.strokeStyle = colours.page;
+    const at = x + (pen.textAlign === 'left' ? 4 : -4), y = axisTop - 2 + 15 * row_;
+    pen.strokeText(text, at, y);
+    pen.fillText(text, at, y);
+    pen.lineWidth = 1;
   }
 
   function drawMarks(area) {
@@ -390,8 +411,8 @@
       pen.stroke();
     });
     pen.setLineDash([]);
-    drawMark(area, data.peak[0] + 0.5, 'peak ' + bytes(data.peak[1]), colours.ink, false);
-    data.ooms.forEach((oom, i) => drawMark(area, oom[0] + 0.5, i === 0 ? 'out of memory: ' + bytes(oom[1]) + ' refused' : '', colours.bad, true));
+    drawMark(area, data.peak[0] + 0.5, 'peak ' + bytes(data.peak[1]), colours.ink, false, data.ooms.length > 0 ? 1 : 0);
+    data.ooms.forEach((oom, i) => drawMark(area, oom[0] + 0.5, i === 0 ? 'out of memory: ' + bytes(oom[1]) + ' refused' : '', colours.bad, true, 0));
     pen.strokeStyle = colours.ink;
     pen.lineWidth = 1.5;
     const x = area.x(state.t + 0.5);
@@ -498,6 +519,7 @@
       many(blocksHere, 'block', 'blocks') + ' of ' + bytes(used) + ', ' + bytes(Math.max(0, size - used)) + ' free';
     if (!isExact(state.t, state.t) && total > shown)
       text += '; the blocks that are not in the page hold ' + bytes(total - shown) + ', which are shown as free';
+    map.hidden = byId('map-keys').hidden = list.length === 0;
     byId('segments-summary').textContent = list.length > 0 ? text : 'The recording has no segments ' + entryName(state.t) + '.';
   }
 
@@ -553,14 +575,13 @@
   function showBlock() {
     const list = byId('block-stack'), block = state.block;
     list.textContent = '';
+    byId('native-line').hidden = !block;
     if (!block) {
       byId('block-summary').textContent = 'Point at the time line, or click a block.';
       return;
     }
     byId('block-summary').textContent = data.groupings[0].groups[block.groups[0]] + ': ' + summary(block, state.t);
-    const stack = framesOf(block.stack);
-    if (stack.length === 0) list.append(element('li', block.stack < 0 ? 'no stack of it is in the page' : 'no stack recorded'));
-    stack.forEach((frame) => list.append(element('li', frameText(frame))));
+    fillStack(list, block.stack, Infinity);
   }
 
   /* ---- Drawing when something changed ---- */
@@ -650,9 +671,8 @@
     }
     if (found.block) {
       tip.append(element('p', summary(found.block, found.segment ? state.t : found.t)));
-      const list = element('ol', undefined, 'stack'), stack = framesOf(found.block.stack);
-      stack.slice(0, 12).forEach((frame) => list.append(element('li', frameText(frame))));
-      if (stack.length > 12) list.append(element('li', 'and ' + (stack.length - 12) + ' more: click to see all'));
+      const list = element('ol', undefined, 'stack');
+      fillStack(list, found.block.stack, 12);
       tip.append(list);
     } else if (found.group >= 0) {
       tip.append(element('p', 'blocks that are not in the page one by one'));
@@ -799,6 +819,7 @@
     state.grouping = Number(event.target.value);
     draw(ALL);
   });
+  byId('native').addEventListener('change', () => draw(WORDS));
   byId('zoom-in').addEventListener('click', () => zoom(0.5));
   byId('zoom-out').addEventListener('click', () => zoom(2));
   byId('zoom-all').addEventListener('click', () => look(0, count + 1));

@@ -3,6 +3,7 @@
  * First all that are there near the peak, the failures and the end, in windows as wide as the limit allows: they answer the
  * questions that people have. Then those that fill most of the picture: bytes times entries. */
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "cuda_replay/viewer/viewer_internal.h"
@@ -65,10 +66,11 @@ static bool is_in_any(uint32_t birth, uint32_t death, const struct wo_window *wi
 
 /* ---- Blocks ---- */
 
-static size_t count_blocks(const struct wo__viewer *viewer, const struct wo_window *windows, size_t count) {
+/* Counts blocks as far as `most` and one more. */
+static size_t count_blocks(const struct wo__viewer *viewer, const struct wo_window *windows, size_t count, size_t most) {
   const struct wo_lives *const lives = &viewer->look->lives;
   size_t found = 0;
-  for (size_t i = 0; i < lives->blocks.count; i++)
+  for (size_t i = 0; i < lives->blocks.count && found <= most; i++)
     found += is_in_any(lives->blocks.items[i].birth, lives->blocks.items[i].death, windows, count);
   return found;
 }
@@ -81,7 +83,7 @@ static void widen(struct wo__viewer *viewer, size_t limit) {
   const size_t count = find_moments(viewer, moments);
   for (uint32_t radius = 0;; radius = radius * 2 + 1) {
     const size_t made = make_windows(viewer, moments, count, radius, windows);
-    if (count_blocks(viewer, windows, made) > limit) break;
+    if (count_blocks(viewer, windows, made, limit) > limit) break;
     viewer->exact_count = made;
     for (size_t i = 0; i < made; i++) viewer->exact[i] = windows[i];
     if (radius >= entries) break;
@@ -96,8 +98,8 @@ static int area_of(const struct wo__viewer *viewer, const struct wo_life *life) 
   const uint64_t entries = (end == 0 ? viewer->window.end - viewer->window.first + 1 : end) - birth;
   const double area = (double)life->size_bytes * (double)(entries > 0 ? entries : 1);
   int power = 0;
-  for (double step = 1; step < area && power < 127; step *= 2) power++;
-  return power;
+  frexp(area, &power);
+  return power < 127 ? power : 127;
 }
 
 /* Keeps the blocks of the largest areas until the limit is reached. */
@@ -126,7 +128,7 @@ static void keep_large(struct wo__viewer *viewer, size_t limit) {
 /* Three quarters of the limit are for the windows. */
 static void choose_blocks(struct wo__viewer *viewer, size_t limit) {
   const struct wo_lives *const lives = &viewer->look->lives;
-  viewer->window_count = count_blocks(viewer, &viewer->window, 1);
+  viewer->window_count = count_blocks(viewer, &viewer->window, 1, SIZE_MAX - 1);
   widen(viewer, viewer->window_count <= limit ? limit : limit / 4 * 3);
   for (size_t i = 0; i < lives->blocks.count; i++) {
     viewer->is_kept[i] =

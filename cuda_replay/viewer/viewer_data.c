@@ -76,8 +76,10 @@ static void put_groups(struct writer *w) {
 
 /* ---- Columns ---- */
 
+/* Where all blocks are in the page, the script sums them up itself: only the reserved bytes are left. */
 static void put_columns(struct writer *w) {
   const struct wo__viewer_columns *const columns = &w->viewer->columns;
+  const size_t groups = w->viewer->is_all_kept ? 0 : columns->groups;
   uint64_t unit = 1;
   while (w->viewer->peak.bytes / unit >> VALUE_BITS > 0) unit *= 2;
   wo_text_add(w->out, ",\"columns\":{\"width\":%" PRIu32 ",\"count\":%zu,\"unit\":%" PRIu64 ",\"at\":\"", columns->width,
@@ -93,7 +95,7 @@ static void put_columns(struct writer *w) {
   for (size_t i = 0; i < columns->count; i++) wo_code_row_add(w->out, &row, columns->reserved[i] / unit);
   wo_code_row_end(w->out, &row);
   put(w, "\",\"values\":[");
-  for (size_t g = 0; g < columns->groups; g++) {
+  for (size_t g = 0; g < groups; g++) {
     put(w, g > 0 ? ",\"" : "\"");
     row = (struct wo_code_row){0};
     for (size_t i = 0; i < columns->count; i++) wo_code_row_add(w->out, &row, columns->values[i * columns->groups + g] / unit);
@@ -120,6 +122,7 @@ static void put_texts(struct writer *w) {
     wo_code_u64(w->out, frame->function);
     wo_code_u64(w->out, frame->file);
     wo_code_u64(w->out, viewer->look->lives.recording->frames.items[frame->frame].line);
+    wo_code_u64(w->out, wo_frame_origin(&viewer->look->lives.recording->frames.items[frame->frame]));
   }
   put(w, "\",\"nodes\":\"");
   for (size_t i = 0; i < viewer->nodes.count; i++) {
@@ -336,7 +339,7 @@ bool wo__viewer_data(const struct wo__viewer *viewer, struct wo_text *out) {
   struct writer w = {.viewer = viewer, .out = out, .unit_bytes = find_unit(viewer)};
   put_facts(&w);
   put_groups(&w);
-  if (!viewer->is_all_kept) put_columns(&w);
+  put_columns(&w);
   put_texts(&w);
   put_stacks(&w);
   const bool is_whole = put_blocks(&w);

@@ -13,6 +13,9 @@ enum { WO__VIEWER_WINDOWS = 4, WO__VIEWER_OOMS = 64 };
 
 #define WO__VIEWER_OTHERS UINT32_MAX
 
+/* The page's data has the origins of frames as numbers, which viewer.js knows. */
+_Static_assert(WO_FRAME_NATIVE == 0 && WO_FRAME_USER == 4, "as in viewer.js");
+
 /* One way to divide the blocks into groups. */
 struct wo__viewer_grouping {
   const char *name;                  /* "site" */
