@@ -328,12 +328,24 @@ static enum wo_status run_all(struct maker *maker) {
 
 /* ---- The recording as people look at it ---- */
 
-/* The moment of the holders, if they are those of the recording; else the peak of the part that is looked at. */
+/* The first entry of the part that is looked at which is a refusal; WO_NO_ENTRY for none. */
+static uint32_t find_refusal(const struct wo_look *look) {
+  for (uint32_t i = look->window.first; i < look->window.end; i++) {
+    if (wo_entry_is(&look->lives.trace->entries.items[i], WO_TRAIT_REFUSAL)) return i;
+  }
+  return WO_NO_ENTRY;
+}
+
+/* The moment of the holders, if they are those of the recording; else the first failure, or the peak, of the part that is looked
+ * at. */
 static struct wo_moment find_moment(const struct maker *maker) {
   const struct wo_replay_report *const report = maker->report;
   const struct wo_look *const look = &report->look;
   const bool is_part = maker->args->part.has_first || maker->args->part.has_last;
-  if (is_part || report->has_whatif || !report->has_memory) return wo_lives_peak(&look->lives, look->window);
+  if (is_part || report->has_whatif || !report->has_memory) {
+    const uint32_t refusal = find_refusal(look);
+    return refusal != WO_NO_ENTRY ? wo_lives_at(&look->lives, refusal) : wo_lives_peak(&look->lives, look->window);
+  }
   if (report->memory.moment != WO_MOMENT_STATE) return wo_lives_at(&look->lives, report->memory.moment_at.entry);
   return wo_lives_at(&look->lives, look->window.end == 0 ? WO_NO_ENTRY : look->window.end - 1);
 }

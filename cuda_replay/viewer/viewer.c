@@ -29,7 +29,7 @@ static const char controls[] =
     "<div class=\"bar\" role=\"toolbar\" aria-label=\"Time line\">\n"
     "<label for=\"grouping\">by</label><select id=\"grouping\"></select>\n"
     "<button type=\"button\" id=\"zoom-in\" aria-label=\"Zoom in\">+</button>\n"
-    "<button type=\"button\" id=\"zoom-out\" aria-label=\"Zoom out\">&#8722;</button>\n"
+    "<button type=\"button\" id=\"zoom-out\" aria-label=\"Zoom out\">\xe2\x88\x92</button>\n"
     "<button type=\"button\" id=\"zoom-all\">all</button>\n"
     "<button type=\"button\" id=\"to-peak\">peak</button>\n"
     "<button type=\"button\" id=\"to-oom\" hidden=\"hidden\">failure</button>\n"

@@ -9,7 +9,7 @@
 
 /* Fuzz programs are built without the test support. */
 #include "tests/support/replay/memory_over_time_sample.c"
-#include "tests/support/xml.c"
+#include "tests/support/xml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

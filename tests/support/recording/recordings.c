@@ -86,6 +86,12 @@ static const char *trace_difference(const struct wo_recording *a, const struct w
   const struct wo_trace *const right = &b->traces.items[number];
   if (left->device != right->device || left->has_segments != right->has_segments) return "device or has_segments";
   if (left->entries.count != right->entries.count) return "number of entries";
+  if (left->metadata.count != right->metadata.count) return "number of metadata";
+  for (size_t i = 0; i < left->metadata.count; i++) {
+    const struct wo_entry_metadata *const one = &left->metadata.items[i];
+    const struct wo_entry_metadata *const other = &right->metadata.items[i];
+    if (one->entry != other->entry || !wo_view_equal(one->text, other->text)) return "metadata";
+  }
   if (left->segments.count != right->segments.count) return "number of segments";
   if (left->blocks.count != right->blocks.count) return "number of blocks";
   for (size_t i = 0; i < left->entries.count; i++) {
