@@ -119,8 +119,7 @@ static const char transform_names[] =
     ;
 
 static const struct wo_option options[] = {
-    WO_OPTION("format", "text|json|html",
-              "for people (default), for programs, or a page that shows the\nrecording in a browser (-o view.html)",
+    WO_OPTION("format", "FORMAT", "text (default), json, or html: a page that shows the\nrecording in a browser (-o view.html)",
               WO_TO_READER(wo_call_read_format), .choices = "text|json|html"),
     WO_OPTION("check", NULL, "compare every address, segment and the final layout only",
               WO_TO_FLAG(struct wo_replay_args, is_check)),
@@ -150,10 +149,9 @@ static const struct wo_option options[] = {
     WO_OPTION("where", "REGEX=NAME",
               "a category of your own, by annotation, metadata or\nframe (FILE:LINE FUNCTION); may be repeated",
               WO_TO_READER(read_where), .wants = "REGEX=NAME, such as 'attention|sdpa=attention'"),
-    WO_OPTION("from", "ENTRY", "only from that entry on, in --format html and --diff", WO_TO_READER(read_from),
-              .wants = "the number of an entry, counted from 0", .about = "only from that entry on"),
-    WO_OPTION("to", "ENTRY", "only up to that entry", WO_TO_READER(read_to), .wants = "the number of an entry, counted from 0",
-              .about = "only up to that entry"),
+    WO_OPTION("from", "ENTRY", "only from that entry on; for html, --where and --diff", WO_TO_READER(read_from),
+              .wants = "the number of an entry, counted from 0"),
+    WO_OPTION("to", "ENTRY", "only up to that entry", WO_TO_READER(read_to), .wants = "the number of an entry, counted from 0"),
     WO_OPTION("on", "model|gpu[:N]",
               "where it runs: on the model alone (the default), or also\non GPU N, with the driver's addresses and refusals",
               WO_TO_READER(wo_replay_read_on), .choices = "model|gpu", .wants = "model, gpu or gpu:N"),

@@ -7,6 +7,7 @@
 #include "cuda_replay/command/replay_make.h"
 #include "cuda_replay/command/replay_plot.h"
 #include "cuda_replay/recording/open/trace_open.h"
+#include "cuda_replay/viewer/viewer.h"
 #include "parsers/base/command/call_output.h"
 #include "parsers/base/command/message.h"
 
@@ -45,6 +46,84 @@ static void fail(struct run *run, const char *path, const struct wo_err *err) {
   join_exit(run, WO_EXIT_ERROR);
 }
 
+/* ---- The page ---- */
+
+/* Columns of the report in the page. */
+enum { PAGE_COLUMNS = 110 };
+
+/* The page shows the recording whatever the model says, so it says what the model says of it. */
+static void add_reasons(const struct wo_replay_report *report, struct wo_text *out) {
+  if (report->has_check && report->check.verdict == WO_CHECK_DIVERGED) {
+    const struct wo_replay_check *const check = &report->check;
+    wo_text_add(out, "recorded: %s\nmodel: %s\n%s\n", check->expected, check->got, check->why);
+    wo_text_add(out, "this page shows the recording, not the model\n");
+  } else if (report->verdict == WO_REPLAY_REFUSED) {
+    wo_text_add(out, "this page shows the entries as well as they go together\n");
+  }
+  if (report->has_whatif || report->has_sweep)
+    wo_text_add(out, "this page shows the recording as it was; the what-if is in the report below\n");
+  for (size_t i = 0; i < report->recording->notes.count; i++) {
+    wo_text_add_view(out, report->recording->notes.items[i]);
+    wo_text_add(out, "\n");
+  }
+}
+
+static enum wo_viewer_tone tone_of(enum wo_replay_verdict verdict) {
+  switch (verdict) {
+  case WO_REPLAY_REPRODUCED:
+  case WO_REPLAY_FITS:
+    return WO_VIEWER_GOOD;
+  case WO_REPLAY_NOT_FIT:
+  case WO_REPLAY_DIVERGED:
+  case WO_REPLAY_REFUSED:
+    return WO_VIEWER_BAD;
+  default:
+    return WO_VIEWER_DOUBTFUL;
+  }
+}
+
+static struct wo_view view_of(const struct wo_text *text) {
+  return (struct wo_view){text->ptr, text->len};
+}
+
+/* Appends the page: the recording as it was, with the verdict and the whole text report. WO_E_NOMEM. */
+static enum wo_status make_page(const struct wo_replay_report *report, struct wo_text *out, struct wo_err *err) {
+  assert(report->has_look);
+  struct wo_text subtitle = {0}, verdict = {0}, reasons = {0}, text = {0};
+  wo_text_add(&subtitle, "device %d, torch %d.%d%s, settings ", report->trace->device, report->torch / 100, report->torch % 100,
+              report->is_torch_assumed ? " (assumed)" : "");
+  wo_replay_settings(report, &report->recorded_settings, &subtitle);
+  wo_replay_verdict_line(report, &verdict);
+  add_reasons(report, &reasons);
+  wo_replay_text(report, (struct wo_text_style){.width = PAGE_COLUMNS, .use_utf8 = true}, &text);
+  const struct wo_viewer viewer = {.look = &report->look,
+                                   .title = report->path,
+                                   .subtitle = view_of(&subtitle),
+                                   .verdict = view_of(&verdict),
+                                   .reasons = view_of(&reasons),
+                                   .tone = tone_of(report->verdict),
+                                   .report = view_of(&text)};
+  const bool is_failed = subtitle.is_failed || verdict.is_failed || reasons.is_failed || text.is_failed;
+  const enum wo_status status = is_failed ? WO_E_NOMEM : wo_viewer_html(&viewer, out);
+  wo_text_done(&subtitle);
+  wo_text_done(&verdict);
+  wo_text_done(&reasons);
+  wo_text_done(&text);
+  return status == WO_OK ? WO_OK : wo_err_nomem(err);
+}
+
+/* A page is one document: further reports would come behind its end. */
+static void write_page(struct run *run, const char *path, const struct wo_replay_report *report) {
+  struct wo_err err = {0};
+  if (run->report_count > 1) {
+    wo_err_set(&err, WO_E_USAGE, "--format html shows the first report only: give one recording, and --device");
+    fail(run, path, &err);
+    return;
+  }
+  run->call->out->is_exact = true; /* everything is escaped, and line breaks are meant */
+  if (make_page(report, run->call->out, &err) != WO_OK) fail(run, path, &err);
+}
+
 /* ---- One recording ---- */
 
 /* A plot is one file: further reports would overwrite it. */
@@ -60,18 +139,6 @@ static void plot(struct run *run, const char *path, const struct wo_replay_repor
   } else if (wo_replay_plot_file(run->call, report, run->args.plot.ptr, &err) != WO_OK) {
     fail(run, run->args.plot.ptr, &err);
   }
-}
-
-/* A page is one document: further reports would come behind its end. */
-static void write_page(struct run *run, const char *path, const struct wo_replay_report *report) {
-  struct wo_err err = {0};
-  if (run->report_count > 1) {
-    wo_err_set(&err, WO_E_USAGE, "--format html shows the first report only: give one recording, and --device");
-    fail(run, path, &err);
-    return;
-  }
-  run->call->out->is_exact = true; /* everything is escaped, and line breaks are meant */
-  if (wo_replay_page(report, run->call->out, &err) != WO_OK) fail(run, path, &err);
 }
 
 /* Writes a report that was made. */

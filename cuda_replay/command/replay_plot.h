@@ -1,4 +1,4 @@
-/* The plot of a report, memory over time, matching its text; and its page. */
+/* The plot of a report: memory over time, matching its text. */
 #ifndef WO_REPLAY_PLOT_H
 #define WO_REPLAY_PLOT_H
 
@@ -13,9 +13,5 @@ struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_t
 /* Writes the SVG document to a file (NUL-terminated path), as wo_call_write_output does; WO_E_NOMEM. */
 enum wo_status wo_replay_plot_file(const struct wo_call *call, const struct wo_replay_report *report, const char *path,
                                    struct wo_err *err);
-
-/* Appends the page of a report that has a look (viewer.h): the recording as it was, with the verdict and the whole text report.
- * WO_E_NOMEM: what was appended is of no use. */
-enum wo_status wo_replay_page(const struct wo_replay_report *report, struct wo_text *out, struct wo_err *err);
 
 #endif

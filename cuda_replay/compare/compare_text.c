@@ -74,7 +74,8 @@ static void name_site(const struct wo_compare *compare, const struct wo_compare_
 
 static void name_class(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out) {
   (void)compare;
-  wo_text_add(out, "%s", wo_alloc_class_name((enum wo_alloc_class)row->item[row->item[1] == UINT32_MAX ? 0 : 1]));
+  const char *name = wo_alloc_class_name((enum wo_alloc_class)row->item[row->item[1] == UINT32_MAX ? 0 : 1]);
+  for (; *name != '\0'; name++) wo_text_add(out, "%c", *name == '_' ? ' ' : *name);
 }
 
 static void name_category(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out) {

@@ -31,7 +31,7 @@ expect "--sandbox --scale --set --sweep" whyoom replay --s
 expect "--recorded-at --reserve" whyoom verify job.err --re
 expect "gpu model" whyoom replay --on ""
 expect "gpu" whyoom verify --on = g
-expect "json text" whyoom replay --format ""
+expect "html json text" whyoom replay --format ""
 expect "json" whyoom --format = j
 expect "--format" whyoom --fo
 expect "fp8" whyoom budget --kv-dtype fp8

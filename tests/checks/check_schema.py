@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks JSON reports against their schemas in docs/schema/: report-1, budget-1, replay-1, job-1, fleet-1.
+"""Checks JSON reports against their schemas in docs/schema/: report-1, budget-1, replay-1, replay-diff-1, job-1, fleet-1.
 
 usage: check_schema.py SOURCE_DIR WHYOOM
 
@@ -94,7 +94,7 @@ def golden_rows(source):
 def main():
     source, binary = pathlib.Path(sys.argv[1]), sys.argv[2]
     validators = {}
-    for name in ("report", "budget", "replay", "job", "fleet"):
+    for name in ("report", "budget", "replay", "replay-diff", "job", "fleet"):
         schema = json.loads((source / "docs" / "schema" / (name + "-1.schema.json")).read_text())
         kind = jsonschema.validators.validator_for(schema)
         kind.check_schema(schema)
