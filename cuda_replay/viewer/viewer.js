@@ -325,10 +325,11 @@
     }
     pen.textBaseline = 'top';
     const tick = niceStep(entries, Math.max(2, Math.floor((area.right - axisLeft) / 110)), 10);
-    for (let t = Math.ceil(view.from / tick) * tick; t <= view.to; t += tick) {
-      const x = area.x(t), us = timeAt(t);
+    const lowest = Math.max(data.first, data.first + view.from - 1);
+    for (let entry = Math.ceil(lowest / tick) * tick; entry - data.first + 1 < view.to; entry += tick) {
+      const t = entry - data.first + 1, x = area.x(t), us = timeAt(t);
       pen.textAlign = x > area.right - 40 ? 'right' : x < axisLeft + 40 ? 'left' : 'center';
-      pen.fillText((data.first + t).toLocaleString('en'), x, area.bottom + 7);
+      pen.fillText(entry.toLocaleString('en'), x, area.bottom + 7);
       if (us >= 0) pen.fillText(duration(us), x, area.bottom + 22);
     }
     pen.textAlign = 'right';

@@ -32,9 +32,9 @@ static double y_of(const struct picture *picture, double bytes) {
   return BOTTOM - (BOTTOM - TOP) * (bytes < picture->most ? bytes / picture->most : 1);
 }
 
-/* The time of the state after an entry. */
+/* The middle of the step of an entry. */
 static double time_of(const struct wo__viewer *viewer, uint32_t entry) {
-  return entry == WO_NO_ENTRY || entry < viewer->window.first ? 0 : entry - viewer->window.first + 1.0;
+  return entry == WO_NO_ENTRY || entry < viewer->window.first ? 0 : entry - viewer->window.first + 0.5;
 }
 
 /* Joins neighbouring columns, so that the picture has few steps. */
