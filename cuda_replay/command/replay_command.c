@@ -8,6 +8,7 @@
 #include "cuda_replay/command/replay_plot.h"
 #include "cuda_replay/recording/open/trace_open.h"
 #include "cuda_replay/viewer/viewer.h"
+#include "cuda_replay/viewer/viewer_growth.h"
 #include "parsers/base/command/call_output.h"
 #include "parsers/base/command/message.h"
 
@@ -223,10 +224,13 @@ static void compare(struct run *run) {
                                              .at = run->args.diff_at,
                                              .device = run->args.has_device ? run->args.device : -1,
                                              .part = run->args.part,
-                                             .is_json = call->format == WO_OUT_JSON,
+                                             .write = call->format == WO_OUT_JSON   ? wo_compare_json
+                                                      : call->format == WO_OUT_HTML ? wo_viewer_growth
+                                                                                    : wo_compare_text,
                                              .style = call->style};
   struct wo_err err = {0};
   const char *failed = NULL;
+  call->out->is_exact = call->format == WO_OUT_HTML;
   if (call->word_count != 2) {
     wo_err_set(&err, WO_E_USAGE, "--diff wants two recordings, the one before and the one after; there are %zu",
                call->word_count);
@@ -251,7 +255,6 @@ static enum wo_status check_plot(const struct run *run, struct wo_err *err) {
 static enum wo_status check_format(const struct run *run, struct wo_err *err) {
   const struct wo_replay_args *const args = &run->args;
   const bool is_page = run->call->format == WO_OUT_HTML, is_part = args->part.has_first || args->part.has_last;
-  if (is_page && args->is_diff) return wo_err_set(err, WO_E_USAGE, "--diff is text or JSON: give it without --format html");
   if (is_part && !is_page && !args->is_diff && args->categories.count == 0)
     return wo_err_set(err, WO_E_USAGE,
                       "--from and --to are about what is shown: give --format html, --where or --diff with them");

@@ -48,7 +48,7 @@ struct wo_compare_options {
   enum wo_compare_at at;
   int device;
   struct wo_look_part part;
-  bool is_json;
+  void (*write)(const struct wo_compare *compare, struct wo_text_style style, struct wo_text *out);
   struct wo_text_style style;
 };
 enum wo_status wo_compare_files(const char *const paths[2], const struct wo_compare_options *options, struct wo_text *out,
@@ -57,9 +57,15 @@ enum wo_status wo_compare_files(const char *const paths[2], const struct wo_comp
 /* Releases what it owns; NULL and {0} allowed. */
 void wo_compare_done(struct wo_compare *compare);
 
-/* Appends the report for people / one JSON object of schema whyoom.replay-diff/1 (docs/schema/replay-diff-1.schema.json). If
- * memory is out, out->is_failed is set. */
+/* Appends the report for people / one JSON object of schema whyoom.replay-diff/1 (docs/schema/replay-diff-1.schema.json), which
+ * has no style. If memory is out, out->is_failed is set. */
 void wo_compare_text(const struct wo_compare *compare, struct wo_text_style style, struct wo_text *out);
-void wo_compare_json(const struct wo_compare *compare, struct wo_text *out);
+void wo_compare_json(const struct wo_compare *compare, struct wo_text_style style, struct wo_text *out);
+
+/* Appends the name of a row, cleaned: of a site with its line in A where that is another one. */
+typedef void (*wo_compare_name_fn)(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out);
+void wo_compare_name_site(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out);
+void wo_compare_name_class(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out);
+void wo_compare_name_category(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out);
 
 #endif

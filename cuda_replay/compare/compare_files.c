@@ -32,11 +32,7 @@ static enum wo_status write_difference(const struct file files[2], const char *c
   const struct wo_compare_side sides[2] = {{&files[0].look, wo_view_of(paths[0])}, {&files[1].look, wo_view_of(paths[1])}};
   struct wo_compare compare;
   if (wo_compare_make(sides, options->categories, options->at, &compare) != WO_OK) return wo_err_nomem(err);
-  if (options->is_json) {
-    wo_compare_json(&compare, out);
-  } else {
-    wo_compare_text(&compare, options->style, out);
-  }
+  options->write(&compare, options->style, out);
   wo_compare_done(&compare);
   return WO_OK;
 }

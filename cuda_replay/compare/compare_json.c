@@ -100,7 +100,8 @@ static void put_named(struct writer *w, cJSON *root) {
   }
 }
 
-void wo_compare_json(const struct wo_compare *compare, struct wo_text *out) {
+void wo_compare_json(const struct wo_compare *compare, struct wo_text_style style, struct wo_text *out) {
+  (void)style;
   struct writer w = {.compare = compare};
   cJSON *const root = cJSON_CreateObject();
   cJSON *const tool = wo_json_put_object(&w.json, root, "tool");

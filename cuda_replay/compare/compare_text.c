@@ -55,10 +55,8 @@ static void write_side(struct writer *w, int i) {
 
 /* ---- Rows ---- */
 
-/* The name of a row; the recording that has it names it. */
-typedef void (*name_fn)(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out);
-
-static void name_site(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out) {
+/* The later recording names a row, if it has it. */
+void wo_compare_name_site(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out) {
   const int i = row->item[1] == UINT32_MAX ? 0 : 1;
   const struct wo_compare_side *const side = &compare->side[i];
   struct wo_text raw = {0};
@@ -72,18 +70,18 @@ static void name_site(const struct wo_compare *compare, const struct wo_compare_
   if (frame != WO_NO_FRAME) wo_text_add(out, " (line %u in A)", before->look->lives.recording->frames.items[frame].line);
 }
 
-static void name_class(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out) {
+void wo_compare_name_class(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out) {
   (void)compare;
   const char *name = wo_alloc_class_name((enum wo_alloc_class)row->item[row->item[1] == UINT32_MAX ? 0 : 1]);
   for (; *name != '\0'; name++) wo_text_add(out, "%c", *name == '_' ? ' ' : *name);
 }
 
-static void name_category(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out) {
+void wo_compare_name_category(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out) {
   const uint32_t item = row->item[row->item[1] == UINT32_MAX ? 0 : 1];
   wo_text_add_clean(out, wo_category_name(compare->categories, (uint8_t)item));
 }
 
-static void write_row(struct writer *w, const struct wo_compare_row *row, name_fn name) {
+static void write_row(struct writer *w, const struct wo_compare_row *row, wo_compare_name_fn name) {
   const uint64_t before = row->sum[0].bytes, after = row->sum[1].bytes;
   add_growth(&w->line, before, after);
   wo_text_add(&w->line, "  ");
@@ -104,7 +102,8 @@ static void write_row(struct writer *w, const struct wo_compare_row *row, name_f
 }
 
 /* Rows without growth are only counted. */
-static void write_rows(struct writer *w, const char *heading, const struct wo_compare_row *rows, size_t count, name_fn name) {
+static void write_rows(struct writer *w, const char *heading, const struct wo_compare_row *rows, size_t count,
+                       wo_compare_name_fn name) {
   size_t equal = 0, changed = 0, shown = 0;
   if (count == 0) return;
   for (size_t i = 0; i < count; i++) equal += rows[i].sum[0].bytes == rows[i].sum[1].bytes;
@@ -140,9 +139,10 @@ void wo_compare_text(const struct wo_compare *compare, struct wo_text_style styl
   wo_text_add(&w.line, " of requested bytes");
   put(&w, 0, 2);
   if (compare->categories->count > 0)
-    write_rows(&w, "by category (--where)", compare->categories_rows.items, compare->categories_rows.count, name_category);
-  write_rows(&w, "by class", compare->classes.items, compare->classes.count, name_class);
-  write_rows(&w, "by call site", compare->sites.items, compare->sites.count, name_site);
+    write_rows(&w, "by category (--where)", compare->categories_rows.items, compare->categories_rows.count,
+               wo_compare_name_category);
+  write_rows(&w, "by class", compare->classes.items, compare->classes.count, wo_compare_name_class);
+  write_rows(&w, "by call site", compare->sites.items, compare->sites.count, wo_compare_name_site);
   out->is_failed = out->is_failed || w.line.is_failed;
   wo_text_done(&w.line);
 }

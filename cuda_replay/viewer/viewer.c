@@ -13,14 +13,6 @@
 /* Characters of a title, and of a line of the reasons. */
 enum { TITLE_CHARS = 200, LINE_CHARS = 600 };
 
-/* Nothing is loaded, sent or embedded. Style and script are in the page itself. */
-static const char head[] =
-    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-    "script-src 'unsafe-inline'; img-src data:\"/>\n"
-    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-    "<meta name=\"color-scheme\" content=\"light dark\"/>\n<meta name=\"referrer\" content=\"no-referrer\"/>\n<title>";
-
 /* What needs a script is hidden until it runs. Everything has an id and a role, for those who test it and for those who cannot
  * see it. */
 static const char controls[] =
@@ -161,7 +153,7 @@ static void put_left_out(struct writer *w) {
 
 static bool put_page(struct writer *w) {
   struct wo_text *const out = w->out;
-  wo_text_add(out, "%s", head);
+  wo_text_add(out, "%s", wo__viewer_head);
   put_view(w, w->viewer->page->title, TITLE_CHARS);
   wo_text_add(out, " - whyoom</title>\n<style>\n");
   wo_text_add_view(out, (struct wo_view){wo__viewer_css, wo__viewer_css_bytes});

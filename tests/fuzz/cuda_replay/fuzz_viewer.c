@@ -3,6 +3,7 @@
  * grew between a recording and itself. */
 #include "cuda_replay/compare/compare.h"
 #include "cuda_replay/viewer/viewer.h"
+#include "cuda_replay/viewer/viewer_growth.h"
 #include "tests/fuzz/trace_target.h"
 #include "tests/support/replay/page_check.h"
 
@@ -29,7 +30,10 @@ static void check_growth(const struct wo_look *look, struct wo_view bytes, enum 
   require(sum == compare.moment[0].bytes);
   wo_compare_text(&compare, (struct wo_text_style){.width = 80, .is_verbose = true}, &text);
   for (size_t i = 0; i < text.len; i++) require(text.ptr[i] == '\n' || (unsigned char)text.ptr[i] >= ' ');
-  wo_compare_json(&compare, &text);
+  wo_compare_json(&compare, (struct wo_text_style){.width = 80}, &text);
+  text.len = 0;
+  wo_viewer_growth(&compare, (struct wo_text_style){.width = 80}, &text);
+  require(wo_page_flaw((struct wo_view){text.ptr, text.len}) == NULL);
   wo_text_done(&text);
   wo_compare_done(&compare);
 }

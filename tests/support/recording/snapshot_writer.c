@@ -175,7 +175,7 @@ static void write_entry(struct state *state, uint64_t number, uint64_t count) {
     wo_pickle_write_text(writer, "compile_context");
     wo_pickle_write_fresh_text(writer, "N/A");
     wo_pickle_write_text(writer, "user_metadata");
-    wo_pickle_write_fresh_text(writer, "");
+    wo_pickle_write_fresh_text(writer, number % 8 == 1 ? "layer 3" : "");
   }
   if (torch >= 212) {
     wo_pickle_write_text(writer, "pool_id");

@@ -19,7 +19,8 @@ struct wo_snapshot_sample {
 struct wo_snapshot_sample wo_snapshot_sample_small(int torch);
 
 /* Writes a whole pickle. Entries: a segment_alloc, then alloc, free_requested and free_completed in turn (addresses and sizes by
- * formula), the last one an oom with device_free 12345 when there are at least 4. Two thirds of the entries bring a list of
+ * formula), the last one an oom with device_free 12345 when there are at least 4. From 2.11 on, entries 1, 9, 17, ... have the
+ * metadata "layer 3". Two thirds of the entries bring a list of
  * frames of their own, as in real files; the others refer to the last one. */
 void wo_snapshot_write(struct wo_pickle_writer *writer, const struct wo_snapshot_sample *sample);
 

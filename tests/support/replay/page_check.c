@@ -26,7 +26,7 @@ static bool take(struct wo_view page, const char *start, const char *end, size_t
 }
 
 /* The page without doctype, style and scripts. */
-static bool strip(struct wo_view page, struct wo_text *out) {
+static bool strip(struct wo_view page, bool is_scripted, struct wo_text *out) {
   static const char doctype[] = "<!doctype html>\n";
   if (!wo_view_starts(page, doctype)) return false;
   size_t at = sizeof doctype - 1;
@@ -34,7 +34,9 @@ static bool strip(struct wo_view page, struct wo_text *out) {
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     struct wo_view inside;
     size_t behind = at;
-    if (!take(page, parts[i][0], parts[i][1], &behind, &inside)) return false;
+    const bool has_part = take(page, parts[i][0], parts[i][1], &behind, &inside);
+    if (!has_part && (i == 0 || is_scripted)) return false;
+    if (!has_part) continue;
     wo_text_add_view(out, wo_view_sub(page, at, (size_t)(inside.ptr - page.ptr) - strlen(parts[i][0])));
     at = behind;
   }
@@ -59,11 +61,12 @@ const char *wo_page_flaw(struct wo_view page) {
   size_t at = 0;
   if (page.len >= PAGE_BYTES_MAX) return "it is too large";
   if (wo_view_find(page, WO_VIEW(POLICY), 0) == WO_NOT_FOUND) return "it has no policy";
-  const char *flaw = strip(page, &rest) ? NULL : "a part is missing";
+  const bool is_scripted = wo_view_find(page, WO_VIEW(DATA), 0) != WO_NOT_FOUND;
+  const char *flaw = strip(page, is_scripted, &rest) ? NULL : "a part is missing";
   if (flaw == NULL && wo_view_has((struct wo_view){rest.ptr, rest.len}, "<script")) flaw = "it has a further script";
   if (flaw == NULL && !wo_xml_is_well_formed((struct wo_view){rest.ptr, rest.len}, &at)) flaw = "it is not well-formed";
   at = 0;
-  if (flaw == NULL) flaw = take(page, DATA, "</script>", &at, &data) ? data_flaw(data) : "it has no data";
+  if (flaw == NULL && is_scripted) flaw = take(page, DATA, "</script>", &at, &data) ? data_flaw(data) : "it has no data";
   wo_text_done(&rest);
   return flaw;
 }

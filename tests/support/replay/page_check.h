@@ -6,9 +6,9 @@
 
 #include "parsers/base/text.h"
 
-/* NULL, or what is wrong: the page is well-formed XML but for its doctype, its style sheet and its scripts; the data are JSON and
- * hold no character that means something to a browser; there are the policy, one data element and one script; it is shorter than
- * 5 MB. */
+/* NULL, or what is wrong: the page is well-formed XML but for its doctype, its style sheet and its scripts; there is the policy;
+ * there are one data element and one script, or neither; the data are JSON and hold no character that means something to a
+ * browser; it is shorter than 5 MB. */
 const char *wo_page_flaw(struct wo_view page);
 
 /* The data of a page, NUL-terminated, to be freed. NULL if there are none or memory is out. */

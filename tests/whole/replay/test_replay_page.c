@@ -118,6 +118,11 @@ static void two_recordings_are_compared(void **state) {
   assert_non_null(strstr(result.out, "by call site\n"));
   assert_non_null(strstr(result.out, "from_pretrained modeling_utils.py:4224  (new: "));
   wo_process_done(&result);
+  result = RUN("--diff", "--format", "html", RECORDINGS "fragmented.jsonl", LORA, "--where", "adamw=<own>");
+  check_page(&result, "diff");
+  assert_non_null(strstr(result.out, "<table id=\"growth-sites\">"));
+  assert_non_null(strstr(result.out, "<th scope=\"row\">&lt;own&gt;</th>"));
+  wo_process_done(&result);
   result = RUN("--diff=end", "--format", "json", LORA, LORA);
   assert_int_equal(result.exit_code, 0);
   assert_non_null(strstr(result.out, "\"growth_bytes\": 0"));
@@ -144,7 +149,6 @@ static void mistakes_are_messages(void **state) {
       {{"--diff", LORA}, "--diff wants two recordings"},
       {{"--diff", LORA, "no-such-file"}, "no-such-file"},
       {{"--diff", "--check", LORA, LORA}, "--diff compares two recordings and replays none"},
-      {{"--diff", "--format", "html", LORA, LORA}, "--diff is text or JSON"},
       {{"--diff=middle", LORA, LORA}, "--diff"},
       {{"--where", "(=x", LORA}, "--where: at character"},
       {{"--where", "nothing", LORA}, "--where wants REGEX=NAME"},

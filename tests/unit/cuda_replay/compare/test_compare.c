@@ -128,7 +128,7 @@ static void the_report_names_what_is_new_and_gone(void **state) {
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     if (strstr(text.ptr, parts[i]) == NULL) fail_msg("no \"%s\" in\n%s", parts[i], text.ptr);
   }
-  wo_compare_json(&pair.compare, &json);
+  wo_compare_json(&pair.compare, (struct wo_text_style){.width = 80}, &json);
   assert_non_null(strstr(json.ptr, "\"growth_bytes\": -400"));
   assert_non_null(strstr(json.ptr, "whyoom.replay-diff/1"));
   wo_text_done(&text);

@@ -127,6 +127,10 @@ static const struct {
     {H, ""},
     {"{ \"whyoom_trace\" : 1 }", ""},
     {"\xEF\xBB\xBF" H "\r\n\r\n{ \"alloc\" : 1e3 , \"id\" : 7 }\r\n", "{\"alloc\":1000,\"id\":7}\n"},
+    {H "{\"metadata\":\"a \\\"b\\\"\",\"alloc\":512,\"id\":7}\n{\"alloc\":1,\"id\":8,\"metadata\":null}\n"
+       "{\"alloc\":2,\"id\":9,\"metadata\":\"a \\\"b\\\"\"}\n",
+     "{\"alloc\":512,\"id\":7,\"metadata\":\"a \\\"b\\\"\"}\n{\"alloc\":1,\"id\":8}\n{\"alloc\":2,\"id\":9,\"metadata\":\"a "
+     "\\\"b\\\"\"}\n"},
     {H "{\"alloc\":512,\"id\":7}{\"free\":7}",
      "{\"alloc\":512,\"id\":7}\n{\"free_requested\":512,\"id\":7}\n{\"free_completed\":512,\"id\":7}\n"},
     {H "{\"alloc\":512,\"id\":7,\"stream\":5}\n{\"free_requested\":true,\"id\":7}\n{\"alloc\":9,\"id\":8}\n"

@@ -86,6 +86,9 @@ static void check_entries(const struct wo_recording *recording) {
   assert_int_equal(entries[5].pool, WO_POOL_DEFAULT);
   assert_int_equal(entries[39].action, WO_ACTION_OOM);
   assert_int_equal(entries[39].address, 12345);
+  assert_int_equal(trace->metadata.count, 5);
+  assert_int_equal(trace->metadata.items[1].entry, 9);
+  assert_true(wo_view_is(trace->metadata.items[1].text, "layer 3"));
   const struct wo_stack stack = recording->stacks.items[entries[1].stack];
   assert_int_equal(stack.count, 4);
   const struct wo_frame *const frame = &recording->frames.items[recording->stack_frames.items[stack.first]];
