@@ -180,8 +180,20 @@ static uint8_t *find_annotations(struct matcher *matcher, const struct wo_record
 
 /* ---- Blocks ---- */
 
+/* The category of what the program said about an allocation: it says the same about many, one after the other. */
+struct said {
+  struct wo_view text;
+  uint8_t category;
+};
+
+static uint8_t find_said(struct matcher *matcher, struct said *last, struct wo_view text) {
+  if (text.ptr != last->text.ptr || text.len != last->text.len) *last = (struct said){text, find(matcher, text)};
+  return last->category;
+}
+
 static void set_all(struct matcher *matcher, struct wo_lives *lives, const uint8_t *of_stack, struct marks *marks) {
   size_t at = 0;
+  struct said last = {0};
   const struct wo_trace *const trace = lives->trace;
   for (size_t i = 0; i < lives->blocks.count; i++) {
     struct wo_life *const life = &lives->blocks.items[i];
@@ -190,7 +202,7 @@ static void set_all(struct matcher *matcher, struct wo_lives *lives, const uint8
     life->category = first_of(life->category, open_at(marks, trace->entries.items[life->birth].time_us));
     while (at < trace->metadata.count && trace->metadata.items[at].entry < life->birth) at++;
     if (at < trace->metadata.count && trace->metadata.items[at].entry == life->birth)
-      life->category = first_of(life->category, find(matcher, trace->metadata.items[at].text));
+      life->category = first_of(life->category, find_said(matcher, &last, trace->metadata.items[at].text));
   }
 }
 

@@ -151,7 +151,7 @@ static bool order(struct wo_lives *lives) {
       if (born_at[at] != WO_NO_LIFE) sorted[kept++] = lives->blocks.items[born_at[at]];
     }
     assert(kept <= count);
-    memcpy(lives->blocks.items, sorted, kept * sizeof *sorted);
+    if (kept > 0) memcpy(lives->blocks.items, sorted, kept * sizeof *sorted);
     lives->blocks.count = kept;
     for (size_t i = 0; i < kept; i++) {
       if (sorted[i].death != WO_NO_ENTRY) lives->died_at[sorted[i].death] = (uint32_t)i;

@@ -424,6 +424,16 @@
     pen.stroke();
   }
 
+  /* For those who do not see the canvas, and for tests. */
+  function describeTime() {
+    const from = Math.max(0, Math.floor(view.from) - 1), to = Math.min(count, Math.ceil(view.to) - 1);
+    canvas.dataset.from = String(data.first + from);
+    canvas.dataset.to = String(data.first + Math.max(0, to - 1));
+    canvas.dataset.moment = state.t === 0 ? '' : String(data.first + state.t - 1);
+    canvas.setAttribute('aria-label', 'Memory in use over time, entries ' + canvas.dataset.from + ' to ' + canvas.dataset.to + '; ' +
+      bytes(sumsAt(state.t).total) + ' in use ' + entryName(state.t) + '; the peak is ' + bytes(data.peak[1]));
+  }
+
   function drawTime() {
     const height = Math.max(220, Math.min(420, Math.round(window.innerHeight * 0.5)));
     const sheet = prepare(canvas, height), pen = sheet.pen;
@@ -464,6 +474,7 @@
     drawAxes(area);
     drawMarks(area);
     state.shown = {area: area, pixels: pixels};
+    describeTime();
   }
 
   /* ---- The legend ---- */

@@ -9,8 +9,8 @@
 /* Samples of the times of entries; marks of the program's steps; characters of a name. */
 enum { TIMES_MAX = 512, MARKS_MAX = 200, NAME_CHARS = 160 };
 
-/* Column values are written in units that leave at most this many bits: a millionth of the highest is not seen. */
-enum { VALUE_BITS = 20 };
+/* Column values are written in units that leave at most this many bits: so small a part of the highest one is not seen. */
+enum { VALUE_BITS = 18 };
 
 struct writer {
   const struct wo__viewer *viewer;

@@ -39,10 +39,16 @@ static int compare(const void *left, const void *right) {
   return a->text.len < b->text.len ? -1 : a->text.len > b->text.len;
 }
 
-/* Bytes of a text in the page, about: escapes come on top. */
+/* Bytes of a text in the page at most, with its escapes (viewer_code.h), quotes and comma. */
 static size_t bytes_of(const struct name *name) {
-  const size_t most = 3 * (name->is_file ? WO__VIEWER_FILE_CHARS : WO__VIEWER_FUNCTION_CHARS) / 2;
-  return (name->text.len < most ? name->text.len : most) + 3;
+  const size_t most = name->is_file ? WO__VIEWER_FILE_CHARS : WO__VIEWER_FUNCTION_CHARS;
+  const size_t from = name->is_file && name->text.len > most ? name->text.len - most : 0;
+  size_t bytes = 6;
+  for (size_t i = from; i < name->text.len && i - from < most; i++) {
+    const unsigned char c = (unsigned char)name->text.ptr[i];
+    bytes += c == '<' || c == '>' || c == '&' || c == '\'' ? 6 : c >= 0x80 ? 4 : c == '"' || c == '\\' ? 2 : 1;
+  }
+  return bytes;
 }
 
 static bool number_texts(struct wo__viewer *viewer, struct name *names, size_t count, size_t *ret_bytes) {

@@ -350,12 +350,12 @@
 /* The page of a recording (cuda_replay/viewer): blocks that are drawn one by one, ranges of segments, columns of aggregated
  * memory, stacks, lines of all stacks as a tree, and bytes of names. They bound the file, and the time that a browser needs for
  * it. The page says what was put together. */
-#define WO_LIMIT_VIEWER_BLOCKS ((size_t)60000)
+#define WO_LIMIT_VIEWER_BLOCKS ((size_t)50000)
 #define WO_LIMIT_VIEWER_RANGES ((size_t)20000)
-#define WO_LIMIT_VIEWER_COLUMNS ((size_t)8192)
-#define WO_LIMIT_VIEWER_STACKS ((size_t)30000)
-#define WO_LIMIT_VIEWER_NODES ((size_t)150000)
-#define WO_LIMIT_VIEWER_TEXT_BYTES ((size_t)1000000)
+#define WO_LIMIT_VIEWER_COLUMNS ((size_t)4096)
+#define WO_LIMIT_VIEWER_STACKS ((size_t)20000)
+#define WO_LIMIT_VIEWER_NODES ((size_t)100000)
+#define WO_LIMIT_VIEWER_TEXT_BYTES ((size_t)700000)
 
 /* ---- Pickles (cuda_replay/recording/snapshot/pickle.h). The rest is left unread, and the recording is noted as cut. ---- */
 

@@ -1,6 +1,7 @@
 /* The page of a recording: sums of its columns, which blocks it keeps, its size, and names that are hostile. */
 #include "cuda_replay/viewer/viewer.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -262,6 +263,54 @@ static void long_recordings_stay_small(void **state) {
   wo_recording_free(recording);
 }
 
+/* As much of everything as a page can hold: deep stacks of long names full of markup, and sizes, addresses and sites without any
+ * order. */
+static void the_worst_page_is_small(void **state) {
+  (void)state;
+  enum { FRAMES = 9000, STACKS = 30000, DEPTH = 9, REQUESTS = 160000 };
+  struct wo_text text = {0};
+  uint64_t random = 7;
+  wo_text_add(&text, "{\"whyoom_trace\":1}\n");
+  for (int i = 0; i < FRAMES; i++) {
+    wo_text_add(&text, "{\"frame\":%d,\"function\":\"%d", i, i);
+    wo_text_repeat(&text, '<', 300);
+    wo_text_add(&text, "\",\"file\":\"");
+    wo_text_repeat(&text, '&', 200);
+    wo_text_add(&text, "%d\",\"line\":%d}\n", i, i * 997);
+  }
+  for (int i = 0; i < STACKS; i++) {
+    wo_text_add(&text, "{\"stack\":%d,\"frames\":[%d", i, i % FRAMES);
+    for (int k = 1; k < DEPTH; k++)
+      wo_text_add(&text, ",%u", (unsigned)((random = random * 6364136223846793005 + 1) >> 33) % FRAMES);
+    wo_text_add(&text, "]}\n");
+  }
+  uint64_t addresses[4096];
+  for (size_t i = 0; i < REQUESTS; i++) {
+    random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    uint64_t *const address = &addresses[i % 4096];
+    if (i >= 4096 && *address != 0) {
+      wo_text_add(&text, "{\"free_requested\":1,\"addr\":%" PRIu64 "}\n", *address);
+      *address = 0;
+    } else {
+      *address = random >> 17;
+      wo_text_add(&text, "{\"alloc\":%" PRIu64 ",\"addr\":%" PRIu64 ",\"stack\":%d}\n", (random >> 30) + 1, *address,
+                  (int)(random >> 40) % STACKS);
+    }
+  }
+  struct wo_recording *const recording = read_text(view_of(&text));
+  struct wo_look look = look_at(recording, (struct wo_look_part){0});
+  struct wo_viewer page = page_of(&look);
+  text.len = 0;
+  assert_int_equal(wo_viewer_html(&page, &text), WO_OK);
+  const char *const flaw = wo_page_flaw(view_of(&text));
+  if (flaw != NULL) fail_msg("%s: %zu bytes", flaw, text.len);
+  assert_true(text.len > 2000000); /* or the program is none of the worst */
+  assert_non_null(strstr(text.ptr, "stacks are in the page, those with most memory"));
+  wo_text_done(&text);
+  wo_look_done(&look);
+  wo_recording_free(recording);
+}
+
 /* Recordings without entries, without blocks, with requests only. */
 static void every_recording_has_a_page(void **state) {
   (void)state;
@@ -308,6 +357,7 @@ int main(void) {
       cmocka_unit_test(pages_of_any_program_are_well_formed),
       cmocka_unit_test(hostile_names_are_inert),
       cmocka_unit_test(long_recordings_stay_small),
+      cmocka_unit_test(the_worst_page_is_small),
       cmocka_unit_test(every_recording_has_a_page),
       cmocka_unit_test(memory_may_run_out),
   };
