@@ -72,8 +72,7 @@ void wo_compare_name_site(const struct wo_compare *compare, const struct wo_comp
 
 void wo_compare_name_class(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out) {
   (void)compare;
-  const char *name = wo_alloc_class_name((enum wo_alloc_class)row->item[row->item[1] == UINT32_MAX ? 0 : 1]);
-  for (; *name != '\0'; name++) wo_text_add(out, "%c", *name == '_' ? ' ' : *name);
+  wo_class_show((enum wo_alloc_class)row->item[row->item[1] == UINT32_MAX ? 0 : 1], out);
 }
 
 void wo_compare_name_category(const struct wo_compare *compare, const struct wo_compare_row *row, struct wo_text *out) {

@@ -82,3 +82,9 @@ void wo_site_show(const struct wo_recording *recording, const struct wo_site *si
   wo_text_add(out, " in ");
   wo_frame_show(recording, site->frames.asker, out);
 }
+
+/* "unknown" would look like the name of a class. */
+void wo_class_show(enum wo_alloc_class class_, struct wo_text *out) {
+  const char *name = class_ == WO_CLASS_UNKNOWN ? "not classified" : wo_alloc_class_name(class_);
+  for (; *name != '\0'; name++) wo_text_add(out, "%c", *name == '_' ? ' ' : *name);
+}

@@ -47,4 +47,7 @@ static inline uint32_t wo_site_frame(const struct wo_site *site) {
 /* Appends a site: its frame, and "in" its asker if that is another one. Any bytes. */
 void wo_site_show(const struct wo_recording *recording, const struct wo_site *site, struct wo_text *out);
 
+/* Appends a class as people read it: "optimizer state", "not classified". */
+void wo_class_show(enum wo_alloc_class class_, struct wo_text *out);
+
 #endif

@@ -107,8 +107,7 @@ void wo__viewer_group_name(const struct wo__viewer *viewer, size_t grouping, siz
   } else if (grouping == 0) {
     wo_site_show(viewer->look->lives.recording, &viewer->look->sites.items.items[item], out);
   } else if (grouping == 1) {
-    for (const char *c = wo_alloc_class_name((enum wo_alloc_class)item); *c != '\0'; c++)
-      wo_text_add(out, "%c", *c == '_' ? ' ' : *c);
+    wo_class_show((enum wo_alloc_class)item, out);
   } else {
     wo_text_add_view(out, wo_category_name(viewer->look->categories, (uint8_t)item));
   }
