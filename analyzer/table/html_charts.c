@@ -24,7 +24,7 @@ static void write_bar(struct wo_text *out, const struct wo_fleet_entry *entry, b
   wo_text_add(out, "<li><span class=\"name\">");
   if (entry->key.len > 0) {
     wo_text_add(out, "<a href=\"#jobs\" data-filter=\"\">");
-    wo__html_text(out, entry->key);
+    wo_html_text(out, entry->key);
     wo_text_add(out, "</a>");
   } else {
     wo_text_add(out, "not known");

@@ -12,6 +12,15 @@
 
 /* ---- Which jobs have a page ---- */
 
+/* Paths that hash alike would share a page, which no archive lives to see. */
+static uint64_t hash_of(struct wo_view path) {
+  return wo_view_hash(WO_HASH_START, path);
+}
+
+void wo__html_page_name(struct wo_text *out, struct wo_view path) {
+  wo_text_add(out, "job-%016llx", (unsigned long long)hash_of(path));
+}
+
 struct pages {
   WO_VEC(uint64_t) hashes; /* in order, once all are there */
   bool is_failed;
@@ -23,7 +32,7 @@ static bool take_path(void *context, const struct wo_store_value *values, size_t
   struct pages *const pages = context;
   if (values[0].type != WO_STORE_TEXT) return true;
   pages->is_failed |= !WO_VEC_RESERVE(&pages->hashes, 1, WO_LIMIT_HTML_PAGES);
-  if (!pages->is_failed) pages->hashes.items[pages->hashes.count++] = wo__html_page_hash(values[0].text);
+  if (!pages->is_failed) pages->hashes.items[pages->hashes.count++] = hash_of(values[0].text);
   return !pages->is_failed;
 }
 
@@ -33,7 +42,7 @@ static int by_hash(const void *a, const void *b) {
 }
 
 static bool has_page(const struct pages *pages, const struct wo_row *row) {
-  const uint64_t hash = wo__html_page_hash(row->path);
+  const uint64_t hash = hash_of(row->path);
   return pages->hashes.count > 0 &&
          bsearch(&hash, pages->hashes.items, pages->hashes.count, sizeof *pages->hashes.items, by_hash) != NULL;
 }
@@ -74,14 +83,14 @@ static enum wo_status each_costliest(struct wo__table *table, size_t count, wo__
 static void write_name(struct wo_text *out, const struct wo_row *row) {
   struct wo_text name = {0};
   if (!wo__show_job_id(&name, row)) wo_text_add_view(&name, row->path);
-  wo__html_text(out, (struct wo_view){name.ptr, name.len});
+  wo_html_text(out, (struct wo_view){name.ptr, name.len});
   out->is_failed |= name.is_failed;
   wo_text_done(&name);
 }
 
 static void write_cell(struct wo_text *out, struct wo_view text) {
   wo_text_add(out, "<td>");
-  wo__html_text(out, text);
+  wo_html_text(out, text);
   wo_text_add(out, "</td>");
 }
 
@@ -157,7 +166,7 @@ static bool is_shown_apart(enum wo_column_id id) {
 
 static void write_value(struct wo_text *out, const struct wo_row *row, enum wo_column_id id) {
   if (wo_columns[id].type == WO_COLUMN_TEXT) {
-    wo__html_text(out, wo_row_text(row, id));
+    wo_html_text(out, wo_row_text(row, id));
     return;
   }
   const int64_t number = wo_row_number(row, id);
@@ -196,7 +205,7 @@ static void write_columns(struct wo_text *out, const struct wo_row *row) {
     const bool is_known = is_text ? wo_row_text(row, id).len > 0 : wo_row_number(row, id) != WO_ROW_UNKNOWN;
     if (!is_known || is_shown_apart(id)) continue;
     wo_text_add(out, "<div><dt title=\"");
-    wo__html_text(out, wo_view_of(wo_columns[id].about));
+    wo_html_text(out, wo_view_of(wo_columns[id].about));
     wo_text_add(out, "\">");
     write_column_name(out, id);
     wo_text_add(out, "</dt><dd>");
@@ -213,9 +222,9 @@ static void write_settings(struct wo_text *out, struct wo_view settings) {
     struct wo_view value = wo_view_cut(&settings, '\n');
     const struct wo_view knob = wo_view_cut(&value, '=');
     wo_text_add(out, "<div><dt>");
-    wo__html_text(out, knob);
+    wo_html_text(out, knob);
     wo_text_add(out, "</dt><dd>");
-    wo__html_text(out, value);
+    wo_html_text(out, value);
     wo_text_add(out, "</dd></div>\n");
   }
   wo_text_add(out, "</dl>\n");
@@ -226,9 +235,9 @@ static void write_evidence(struct wo_text *out, const struct wo_row *row) {
   struct wo_text place = {0};
   wo__show_place(&place, row);
   wo_text_add(out, "<h3>Evidence</h3><p class=\"place\">");
-  wo__html_text(out, (struct wo_view){place.ptr, place.len});
+  wo_html_text(out, (struct wo_view){place.ptr, place.len});
   wo_text_add(out, "</p><pre>");
-  wo__html_text(out, row->evidence);
+  wo_html_text(out, row->evidence);
   wo_text_add(out, "</pre>\n");
   out->is_failed |= place.is_failed;
   wo_text_done(&place);
@@ -237,11 +246,11 @@ static void write_evidence(struct wo_text *out, const struct wo_row *row) {
 static void write_fix(struct wo_text *out, const struct wo_row *row) {
   if (row->fix.len == 0 && row->change.len == 0) return;
   wo_text_add(out, "<h3>Change</h3><p>");
-  wo__html_text(out, row->change.len > 0 ? row->change : row->fix);
+  wo_html_text(out, row->change.len > 0 ? row->change : row->fix);
   wo_text_add(out, "</p>");
   if (row->change.len > 0 && row->fix.len > 0) {
     wo_text_add(out, "<p class=\"rest\">");
-    wo__html_text(out, row->fix);
+    wo_html_text(out, row->fix);
     wo_text_add(out, "</p>");
   }
   wo_text_add(out, "\n");
@@ -251,7 +260,7 @@ static void write_command(struct wo__table *table, const struct wo_row *row) {
   struct wo_text command = {0};
   if (wo__show_command(&command, table, row)) {
     wo_text_add(table->out, "<h3>Full report</h3><pre class=\"command\">");
-    wo__html_text(table->out, (struct wo_view){command.ptr, command.len});
+    wo_html_text(table->out, (struct wo_view){command.ptr, command.len});
     wo_text_add(table->out, "</pre>\n");
   }
   table->out->is_failed |= command.is_failed;
@@ -266,11 +275,11 @@ static void write_page(struct wo__table *table, void *context, const struct wo_r
   wo_text_add(out, "\" tabindex=\"-1\">\n<p><a href=\"#jobs\" class=\"back\">All jobs</a></p>\n<h2>");
   write_name(out, row);
   wo_text_add(out, " <span>");
-  wo__html_text(out, row->cause.len > 0 ? row->cause : row->outcome);
+  wo_html_text(out, row->cause.len > 0 ? row->cause : row->outcome);
   wo_text_add(out, "</span></h2>\n");
   if (row->title.len > 0) {
     wo_text_add(out, "<p class=\"title\">");
-    wo__html_text(out, row->title);
+    wo_html_text(out, row->title);
     wo_text_add(out, "</p>\n");
   }
   write_evidence(out, row);

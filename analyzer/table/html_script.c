@@ -1,10 +1,10 @@
-/* The script of the HTML page: sorting, filtering, pages of jobs, light and dark. See html_internal.h.
+/* The script of the HTML page: sorting, filtering, pages of jobs. See html_internal.h.
  *
  * The page can be read without it; it takes no text from the page as code or as markup. */
 #include "analyzer/table/html_internal.h"
 
 /* clang-format off */
-const char *const wo__html_script[] = {
+static const char *const script[] = {
     "(function () {",
     "  \"use strict\";",
     "  const all = (selector, root) => Array.from((root || document).querySelectorAll(selector));",
@@ -74,13 +74,6 @@ const char *const wo__html_script[] = {
     "    if (!document.getElementById(link.hash.slice(1))) link.remove();",
     "  }",
     "",
-    "  const theme = document.getElementById(\"theme\");",
-    "  theme.hidden = false;",
-    "  theme.addEventListener(\"click\", () => {",
-    "    const root = document.documentElement, isDark = matchMedia(\"(prefers-color-scheme: dark)\").matches;",
-    "    const now = root.dataset.theme || (isDark ? \"dark\" : \"light\");",
-    "    root.dataset.theme = now === \"dark\" ? \"light\" : \"dark\";",
-    "  });",
     "  if (rows.length) sort(jobs, 6, true);",
     "  apply();",
     "  open();",
@@ -88,7 +81,5 @@ const char *const wo__html_script[] = {
 };
 /* clang-format on */
 
-const size_t wo__html_script_count = sizeof wo__html_script / sizeof *wo__html_script;
-
-/* Of all lines, each with its line feed. tests/unit/analyzer/table/test_html.c says which it must be. */
-const char wo__html_script_hash[] = "sha256-dSdy9fSXAkEq9ys0PbFZJeEnxtEIfGrVvJTNqDCsk8E=";
+const struct wo_html_part wo__table_script = {
+    .lines = script, .count = sizeof script / sizeof *script, .hash = "sha256-8MqSrY2+WXvOt1zeHZW4eThRMC7AvgxNOecHdH7oUiY="};

@@ -16,7 +16,7 @@ static void write_cell(void *context, size_t column, bool is_last, struct wo_vie
   wo_text_add(c->out, c->columns[column].is_number ? "<td class=\"number\">" : "<td>");
   const bool is_link = column == 0 && c->is_filter && !wo_view_starts(cell, "(");
   if (is_link) wo_text_add(c->out, "<a href=\"#jobs\" data-filter=\"\">");
-  wo__html_text(c->out, cell);
+  wo_html_text(c->out, cell);
   wo_text_add(c->out, is_link ? "</a></td>" : "</td>");
   if (!is_last) return;
   if (c->has_links) wo_text_add(c->out, "<td class=\"open\">");
@@ -86,7 +86,7 @@ static void write_value(struct wo_text *out, const struct wo_fleet_value *value)
   const double share = value->jobs > 0 ? 100.0 * (double)value->failed / (double)value->jobs : 0.0;
   wo_text_add(out, "<tr><td>");
   if (value->text.len > 0) {
-    wo__html_text(out, value->text);
+    wo_html_text(out, value->text);
   } else {
     wo_text_add(out, "not shown");
   }
@@ -102,13 +102,13 @@ static void write_value(struct wo_text *out, const struct wo_fleet_value *value)
 
 static void write_sweep(struct wo_text *out, const struct wo_fleet_sweep *sweep) {
   wo_text_add(out, "<details><summary>");
-  wo__html_text(out, sweep->name.len > 0 ? sweep->name : sweep->folder);
+  wo_html_text(out, sweep->name.len > 0 ? sweep->name : sweep->folder);
   if (sweep->array_job.len > 0) {
     wo_text_add(out, " ");
-    wo__html_text(out, sweep->array_job);
+    wo_html_text(out, sweep->array_job);
   }
   wo_text_add(out, " <span>");
-  wo__html_text(out, sweep->user);
+  wo_html_text(out, sweep->user);
   wo_text_add(out, ", ");
   wo__show_count(out, sweep->sum.failed);
   wo_text_add(out, " of ");
@@ -116,7 +116,7 @@ static void write_sweep(struct wo_text *out, const struct wo_fleet_sweep *sweep)
   wo_text_add(out, " failed</span></summary>\n<div class=\"knobs\">\n");
   for (size_t k = 0; k < sweep->knob_count; k++) {
     wo_text_add(out, "<table><caption>");
-    wo__html_text(out, sweep->knobs[k].knob);
+    wo_html_text(out, sweep->knobs[k].knob);
     wo_text_add(out, "</caption><tbody>\n");
     for (size_t v = 0; v < sweep->knobs[k].value_count; v++) write_value(out, &sweep->knobs[k].values[v]);
     wo_text_add(out, "</tbody></table>\n");
@@ -128,7 +128,7 @@ static void write_sweep(struct wo_text *out, const struct wo_fleet_sweep *sweep)
     wo_text_add(&line, "; ");
     wo__show_chance(&line, sweep->splits[s].ln_chance, "such sweeps");
     wo_text_add(out, "<p class=\"rest\">");
-    wo__html_text(out, (struct wo_view){line.ptr, line.len});
+    wo_html_text(out, (struct wo_view){line.ptr, line.len});
     wo_text_add(out, "</p>\n");
     out->is_failed |= line.is_failed;
     wo_text_done(&line);

@@ -1,24 +1,6 @@
 /* The HTML page: its head, its figures, and the order of its parts. See html_internal.h. */
 #include "analyzer/table/html_internal.h"
 
-static void write_lines(struct wo_text *out, const char *const *lines, size_t count) {
-  for (size_t i = 0; i < count; i++) wo_text_add(out, "%s\n", lines[i]);
-}
-
-static void write_head(struct wo_text *out) {
-  wo_text_add(out,
-              "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-              "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src '%s'; script-src '%s'; "
-              "base-uri 'none'; form-action 'none'\">\n",
-              wo__html_style_hash, wo__html_script_hash);
-  wo_text_add(
-      out,
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" "
-      "content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>GPU jobs: whyoom</title>\n<style>");
-  write_lines(out, wo__html_style, wo__html_style_count);
-  wo_text_add(out, "</style>\n</head>\n<body>\n");
-}
-
 /* ---- Figures ---- */
 
 static void begin_figure(struct wo_text *out, const char *words) {
@@ -88,7 +70,7 @@ static void write_scope(struct wo__table *table) {
   wo_text_add(out, "<p class=\"scope\">");
   for (bool is_first = true; roots.len > 0; is_first = false) {
     wo_text_add(out, "%s", is_first ? "" : ", ");
-    wo__html_text(out, wo_view_cut(&roots, '\n'));
+    wo_html_text(out, wo_view_cut(&roots, '\n'));
   }
   if (totals->first_ns != WO_ROW_UNKNOWN) {
     wo_text_add(out, "%s", table->options->roots.len > 0 ? "; " : "");
@@ -102,13 +84,13 @@ static void write_scope(struct wo__table *table) {
 static void write_note(void *context, struct wo_view note) {
   struct wo_text *const out = context;
   wo_text_add(out, "<p class=\"note\">");
-  wo__html_text(out, note);
+  wo_html_text(out, note);
   wo_text_add(out, "</p>\n");
 }
 
 enum wo_status wo__write_html(struct wo__table *table) {
   struct wo_text *const out = table->out;
-  write_head(out);
+  wo_html_begin(out, WO_VIEW("GPU jobs: whyoom"), &wo__table_style, &wo__table_script);
   wo_text_add(out, "<header><h1>GPU jobs</h1>\n");
   write_scope(table);
   wo_text_add(out, "<button type=\"button\" id=\"theme\" hidden=\"\">Light or dark</button>\n");
@@ -120,9 +102,8 @@ enum wo_status wo__write_html(struct wo__table *table) {
   wo__html_sections(table);
   const enum wo_status status = wo__html_jobs(table);
   if (status != WO_OK) return status;
-  wo_text_add(out, "<footer>Made by whyoom %s. A \"+\" behind hours: those of some jobs are not known.</footer>\n<script>",
+  wo_text_add(out, "<footer>Made by whyoom %s. A \"+\" behind hours: those of some jobs are not known.</footer>\n",
               WHYOOM_VERSION);
-  write_lines(out, wo__html_script, wo__html_script_count);
-  wo_text_add(out, "</script>\n</body>\n</html>\n");
+  wo_html_end(out, &wo__table_script);
   return WO_OK;
 }

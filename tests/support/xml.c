@@ -31,7 +31,7 @@ static struct wo_view read_name(struct xml *xml) {
 
 /* One character of data. */
 static bool read_char(struct xml *xml) {
-  static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+  static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;", "&#96;"};
   const struct wo_view rest = wo_view_skip(xml->text, xml->at);
   const unsigned char lead = (unsigned char)here(xml);
   if (lead == '&') {
