@@ -86,6 +86,17 @@ enum wo_status wo_report_row(const struct wo_report *report, const struct wo_row
 /* Writes the report as text for people. */
 void wo_report_text(const struct wo_report *report, struct wo_text_style style, struct wo_text *out);
 
+/* The parts that are sentences: ranks, their order, other runs, consequences, failures that were survived / memory in monitoring
+ * traces and prints / the steps up from a run that fits. */
+enum wo_report_part { WO_REPORT_PART_COURSE, WO_REPORT_PART_MEMORY, WO_REPORT_PART_LADDER };
+
+/* Takes a sentence of the report with its label ("ranks", "trace"); an empty label: it belongs to the one before. Both are valid
+ * during the call only. */
+typedef void (*wo_report_statement_fn)(void *context, struct wo_view label, struct wo_view text);
+
+/* Calls `say` for each sentence of a part, in the words of the text report in full. False: memory was out. */
+bool wo_report_statements(const struct wo_report *report, enum wo_report_part part, wo_report_statement_fn say, void *context);
+
 /* Writes the report as one JSON object, schema whyoom.report/1 (docs/schema/report-1.schema.json), with a final newline. */
 void wo_report_json(const struct wo_report *report, struct wo_text *out);
 

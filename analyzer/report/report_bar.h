@@ -13,4 +13,7 @@ void wo_report_bar(const struct wo_page *page, const struct wo_report_memory *me
  */
 void wo_report_legend(const struct wo_page *page, const struct wo_report_memory *memory);
 
+/* The name of a part for people: "tensors", "idle", "outside PyTorch". Static. */
+const char *wo_report_part_label(struct wo_view name);
+
 #endif

@@ -371,6 +371,30 @@ static void write_rest(struct wo__writer *w) {
   write_notes(w);
 }
 
+bool wo_report_statements(const struct wo_report *report, enum wo_report_part part, wo_report_statement_fn say, void *context) {
+  struct wo__writer w = {.page.style = {.width = WIDTH_MIN, .is_verbose = true},
+                         .report = report,
+                         .story = &report->job->story,
+                         .events = &report->job->events,
+                         .where = wo_report_where(report),
+                         .say = say,
+                         .context = context};
+  if (part == WO_REPORT_PART_COURSE) {
+    wo__write_ranks(&w);
+    wo__write_runs(&w);
+    write_folds(&w);
+    write_recovered(&w);
+  } else if (part == WO_REPORT_PART_MEMORY) {
+    wo__write_monitors(&w);
+    wo__write_steps(&w);
+  } else {
+    wo__write_ladder(&w);
+  }
+  const bool is_failed = w.scratch.is_failed;
+  wo_text_done(&w.scratch);
+  return !is_failed;
+}
+
 /* Only the scratch text is allocated here; if it failed, the report has holes and has failed too. */
 void wo_report_text(const struct wo_report *report, struct wo_text_style style, struct wo_text *out) {
   assert(report != NULL && report->job != NULL && out != NULL);

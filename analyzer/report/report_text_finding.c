@@ -73,18 +73,6 @@ void wo__write_location(struct wo__writer *w, const struct wo_event *event) {
   wo__end_line(w);
 }
 
-/* The words of a memory message that name the refused request: "Tried to allocate 2.00 GiB". Without them an empty view, which
- * still points into the event's text, so that put_carets can compare places. All PyTorch devices since 1.0 print these words. */
-static struct wo_view decisive_part(const struct wo_event *event) {
-  const struct wo_view lead = WO_VIEW("Tried to allocate ");
-  const size_t at = wo_view_find(event->text, lead, 0);
-  if (at == WO_NOT_FOUND) return (struct wo_view){event->text.ptr, 0};
-  struct wo_view rest = wo_view_skip(event->text, at + lead.len);
-  struct wo_interval bytes;
-  if (wo_units_bytes(&rest, 0, &bytes) != WO_OK) return (struct wo_view){event->text.ptr, 0};
-  return (struct wo_view){event->text.ptr + at, (size_t)(rest.ptr - event->text.ptr) - at};
-}
-
 /* The bar that separates the words of a log from ours. */
 static void put_gutter(const struct wo__writer *w) {
   wo__indent(w, WO__INDENT + 4);
@@ -142,15 +130,9 @@ static size_t line_of(struct wo_view text, size_t room, const char *part) {
   return at;
 }
 
-/* The part by which the event was found, unless that is the whole line. */
-static struct wo_view found_part(const struct wo_event *event) {
-  const struct wo_view part = decisive_part(event);
-  return part.len > 0 || event->match.len == 0 || event->match.len * 2 > event->text.len ? part : event->match;
-}
-
 /* A long text is shown around the part that decides; if no part does, by its start and its end, where messages say most. */
 static struct shown choose_lines(const struct wo_event *event, struct wo_view text, size_t room, size_t most) {
-  const struct wo_view part = found_part(event);
+  const struct wo_view part = wo_report_found(event);
   const size_t count = count_lines(text, room);
   if (count <= most || most <= QUOTE_END_LINES) return (struct shown){.count = count <= most ? count : most};
   const size_t at = part.len > 0 ? line_of(text, room, part.ptr) : 0;
@@ -185,7 +167,7 @@ void wo__write_quote(const struct wo__writer *w, const struct wo_event *event) {
     put_gutter(w);
     wo_page_put(&w->page, WO_TINT_PLAIN, line);
     wo__end_line(w);
-    put_carets(w, line, decisive_part(event));
+    put_carets(w, line, wo_report_decisive(event));
   }
   if (is_cut && !is_gap) put_dots(w);
 }
@@ -255,12 +237,7 @@ static void add_present(const struct wo__writer *w, struct wo_text *text, const 
 
 /* A changed setting, whole and on one line, so that it can be pasted; the present setting after it as a comment, or below. */
 static void write_change(struct wo__writer *w, size_t indent, const struct wo_finding_change *change) {
-  struct wo_text *text = wo__writer_start(w);
-  wo_spelling_add(text, &change->spelling);
-  if (change->spelling.key.len == 0) {
-    wo_text_add(text, "%.*s=", WO_SHOWN(change->knob));
-    wo_report_add_value(text, &change->to);
-  }
+  wo_report_add_change(wo__writer_start(w), change);
   wo__indent(w, indent);
   wo_page_put(&w->page, WO_TINT_FIX, wo__writer_scratch(w));
   const size_t column = indent + wo_text_columns(wo__writer_scratch(w));
@@ -276,32 +253,9 @@ static void write_change(struct wo__writer *w, size_t indent, const struct wo_fi
   wo__end_line(w);
 }
 
-/* Adds "what: text" to a row of costs; "none" is written as "unchanged". */
-static void add_cost(struct wo_text *text, const char *what, struct wo_view cost) {
-  if (cost.len == 0) return;
-  if (text->len > 0) wo_text_add(text, "; ");
-  wo_text_add(text, "%s: ", what);
-  wo_text_add_view(text, wo_view_is(cost, "none") ? WO_VIEW("unchanged") : cost);
-}
-
-/* The meaning of a fact, from the list of facts; the name itself for settings. */
-static void add_meaning(struct wo_text *text, struct wo_view name) {
-  const struct wo_fact *const fact = wo_fact_find(name);
-  if (fact != NULL) {
-    wo_text_add(text, "%.*s (%.*s)", (int)strcspn(fact->meaning, ":;"), fact->meaning, WO_SHOWN(name));
-  } else {
-    wo_text_add_view(text, name);
-  }
-}
-
 /* The facts that are missing to compute the saving of a fix. */
 static void write_needs(struct wo__writer *w, size_t indent, const struct wo_finding_fix *fix) {
-  if (fix->need_count == 0) return;
-  wo_text_add(wo__writer_start(w), "saving unknown: the log does not show ");
-  for (size_t i = 0; i < fix->need_count; i++) {
-    if (i > 0) wo_text_add(&w->scratch, ", ");
-    add_meaning(&w->scratch, fix->needs[i]);
-  }
+  wo_report_add_needs(wo__writer_start(w), fix);
   wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
 }
 
@@ -331,10 +285,7 @@ static void write_fix(struct wo__writer *w, const struct wo_finding_fix *fix, si
     wo__end_line(w);
   }
   write_saves(w, indent, fix);
-  struct wo_text *const text = wo__writer_start(w);
-  add_cost(text, "speed", fix->cost_speed);
-  add_cost(text, "results", fix->cost_accuracy);
-  add_cost(text, "effort", fix->cost_effort);
+  wo_report_add_costs(wo__writer_start(w), fix);
   wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
   for (size_t i = 0; i < fix->note_count; i++) {
     wo_text_add(wo__writer_start(w), "note: %.*s", WO_SHOWN(fix->notes[i]));

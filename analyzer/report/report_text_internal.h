@@ -17,6 +17,8 @@ struct wo__writer {
   const struct wo_event_store *events;
   const struct wo_event *where; /* the event of the diagnosis, or NULL */
   struct wo_text scratch;       /* for one item at a time */
+  wo_report_statement_fn say;   /* takes labelled texts and lines in place of the page; NULL: the page does */
+  void *context;                /* its first argument */
 };
 
 /* Empties the scratch text and returns it / returns its content, valid until the next change. */

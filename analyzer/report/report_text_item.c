@@ -96,6 +96,11 @@ static size_t hang_of(const struct wo__writer *w, size_t column) {
 
 void wo__put_labelled(const struct wo__writer *w, const char *label, struct wo_view text) {
   if (text.len == 0) return;
+  if (w->say != NULL) {
+    const struct wo_view name = wo_view_of(label);
+    w->say(w->context, wo_view_sub(name, 0, name.len - 1), text);
+    return;
+  }
   const size_t column = wo__put_label(w, WO_TINT_FAINT, label, 0);
   wo_page_flow(&w->page, column, hang_of(w, column), WO_TINT_PLAIN, text);
   wo__end_line(w);
@@ -103,6 +108,10 @@ void wo__put_labelled(const struct wo__writer *w, const char *label, struct wo_v
 
 void wo__put_lines(const struct wo__writer *w, size_t indent, size_t hanging, struct wo_view text) {
   if (text.len == 0) return;
+  if (w->say != NULL) {
+    w->say(w->context, (struct wo_view){0}, text);
+    return;
+  }
   wo__indent(w, indent);
   wo_page_flow(&w->page, indent, hanging, WO_TINT_PLAIN, text);
   wo__end_line(w);

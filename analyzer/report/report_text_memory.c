@@ -11,6 +11,7 @@
 
 #include "analyzer/report/report_bar.h"
 #include "analyzer/report/report_text_internal.h"
+#include "analyzer/report/report_words.h"
 #include "analyzer/facts/sizes.h"
 #include "parsers/base/units.h"
 
@@ -42,6 +43,10 @@ static const struct look *look_of(struct wo_view name) {
     if (wo_view_is(name, looks[i].name)) return &looks[i];
   }
   return &looks[last];
+}
+
+const char *wo_report_part_label(struct wo_view name) {
+  return look_of(name)->label;
 }
 
 static struct wo_view fill_of(const struct wo_page *page, const struct look *look) {
@@ -159,18 +164,9 @@ void wo__page_memory(const struct wo_page *page, const struct wo_report_memory *
   }
 }
 
-/* "the request: 2.32 GiB = 2 x 2048 x 152064 x 4 B (micro-batch x length x vocabulary): the fp32 logits; vocabulary 152064 from
- * the table of known shapes: qwen2.5-7b". Further readings begin with "or:". */
 static void put_reading(const struct wo_page *page, const struct wo_sizes *sizes, size_t index) {
-  const struct wo_size_reading *const reading = &sizes->readings[index];
   struct wo_text text = {0};
-  wo_text_add(&text, "%s: %s = ", index == 0 ? "the request" : "or", WO_BYTES_TEXT(sizes->request.mid));
-  wo_text_add(&text, "%.*s: %.*s", WO_SHOWN(reading->formula), WO_SHOWN(reading->meaning));
-  for (size_t i = 0; i < reading->assumed_count; i++) {
-    wo_text_add(&text, "; %.*s", WO_SHOWN(reading->assumed[i]));
-  }
-  if (!reading->is_specific) wo_text_add(&text, "; powers of two alone, which coincide easily");
-  if (index == 0 && sizes->match_count > 1) wo_text_add(&text, "; one of %zu readings that fit", sizes->match_count);
+  wo_report_add_reading(&text, sizes, index);
   wo_text_repeat(page->out, ' ', INDENT);
   wo_page_flow(page, INDENT, LEGEND_INDENT, WO_TINT_PLAIN, (struct wo_view){text.ptr, text.len});
   wo_page_break(page, 0);

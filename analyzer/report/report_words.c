@@ -80,8 +80,72 @@ void wo_report_add_verdict(struct wo_text *text, const struct wo_finding_fix *fi
   wo_text_add(text, " is missing");
 }
 
+void wo_report_add_reading(struct wo_text *text, const struct wo_sizes *sizes, size_t index) {
+  const struct wo_size_reading *const reading = &sizes->readings[index];
+  wo_text_add(text, "%s: %s = ", index == 0 ? "the request" : "or", WO_BYTES_TEXT(sizes->request.mid));
+  wo_text_add(text, "%.*s: %.*s", WO_SHOWN(reading->formula), WO_SHOWN(reading->meaning));
+  for (size_t i = 0; i < reading->assumed_count; i++) wo_text_add(text, "; %.*s", WO_SHOWN(reading->assumed[i]));
+  if (!reading->is_specific) wo_text_add(text, "; powers of two alone, which coincide easily");
+  if (index == 0 && sizes->match_count > 1) wo_text_add(text, "; one of %zu readings that fit", sizes->match_count);
+}
+
 const char *wo_report_confidence_name(enum wo_confidence confidence) {
   static const char *const names[] = {
       [WO_CONFIDENCE_POSSIBLE] = "possible", [WO_CONFIDENCE_LIKELY] = "likely", [WO_CONFIDENCE_CERTAIN] = "certain"};
   return names[confidence];
+}
+
+void wo_report_add_change(struct wo_text *text, const struct wo_finding_change *change) {
+  wo_spelling_add(text, &change->spelling);
+  if (change->spelling.key.len > 0) return;
+  wo_text_add(text, "%.*s=", WO_SHOWN(change->knob));
+  wo_report_add_value(text, &change->to);
+}
+
+/* Adds "what: text" to a row of costs; "none" is written as "unchanged". */
+static void add_cost(struct wo_text *text, const char *what, struct wo_view cost) {
+  if (cost.len == 0) return;
+  if (text->len > 0) wo_text_add(text, "; ");
+  wo_text_add(text, "%s: ", what);
+  wo_text_add_view(text, wo_view_is(cost, "none") ? WO_VIEW("unchanged") : cost);
+}
+
+/* The meaning of a fact, from the list of facts; the name itself for settings. */
+static void add_meaning(struct wo_text *text, struct wo_view name) {
+  const struct wo_fact *const fact = wo_fact_find(name);
+  if (fact != NULL) {
+    wo_text_add(text, "%.*s (%.*s)", (int)strcspn(fact->meaning, ":;"), fact->meaning, WO_SHOWN(name));
+  } else {
+    wo_text_add_view(text, name);
+  }
+}
+
+void wo_report_add_costs(struct wo_text *text, const struct wo_finding_fix *fix) {
+  add_cost(text, "speed", fix->cost_speed);
+  add_cost(text, "results", fix->cost_accuracy);
+  add_cost(text, "effort", fix->cost_effort);
+}
+
+void wo_report_add_needs(struct wo_text *text, const struct wo_finding_fix *fix) {
+  for (size_t i = 0; i < fix->need_count; i++) {
+    wo_text_add(text, "%s", i == 0 ? "saving unknown: the log does not show " : ", ");
+    add_meaning(text, fix->needs[i]);
+  }
+}
+
+/* ---- Quotes ---- */
+
+struct wo_view wo_report_decisive(const struct wo_event *event) {
+  const struct wo_view lead = WO_VIEW("Tried to allocate ");
+  const size_t at = wo_view_find(event->text, lead, 0);
+  if (at == WO_NOT_FOUND) return (struct wo_view){event->text.ptr, 0};
+  struct wo_view rest = wo_view_skip(event->text, at + lead.len);
+  struct wo_interval bytes;
+  if (wo_units_bytes(&rest, 0, &bytes) != WO_OK) return (struct wo_view){event->text.ptr, 0};
+  return (struct wo_view){event->text.ptr + at, (size_t)(rest.ptr - event->text.ptr) - at};
+}
+
+struct wo_view wo_report_found(const struct wo_event *event) {
+  const struct wo_view part = wo_report_decisive(event);
+  return part.len > 0 || event->match.len == 0 || event->match.len * 2 > event->text.len ? part : event->match;
 }
