@@ -1,11 +1,11 @@
 /* From a report to the form that was asked for. See show.h. */
 #include "analyzer/show/show.h"
 
-#include "analyzer/screen/screen.h"
+#include "analyzer/document/document.h"
 #include "analyzer/show/inputs.h"
 #include "parsers/base/limits.h"
 
-/* The first screen, or its one line. */
+/* The first screen, its one line, or a document that begins with it. */
 static void show_screen(const struct wo_call *call, struct wo_arena *arena, const struct wo_report *report) {
   struct wo_screen screen;
   const struct wo_view words = wo_show_inputs(call->words, call->word_count, arena);
@@ -13,6 +13,8 @@ static void show_screen(const struct wo_call *call, struct wo_arena *arena, cons
     call->out->is_failed = true;
   } else if (call->format == WO_OUT_ONELINE) {
     wo_screen_oneline(&screen, call->out);
+  } else if (call->format == WO_OUT_HTML) {
+    wo_document_html(report, &screen, call->out);
   } else {
     wo_screen_text(&screen, call->style, call->out);
   }
