@@ -57,7 +57,7 @@ static void write_frame(struct wo__html *h) {
   wo_text_add_clean(text, file);
   wo_text_add(text, ":%.0f", wo_event_number(traceback, WO_FIELD_FRAME_LINE, 0));
   wo__html_put_scratch(h, "<p class=\"frame\">in <code>", "</code>");
-  if (h->story->phase.len > 0) wo_html_put(h->out, ", ", h->story->phase, " pass");
+  if (h->story->phase.len > 0) wo_html_put(h->out, ", ", h->story->phase, "");
   wo_text_add(h->out, "</p>\n");
 }
 

@@ -69,7 +69,8 @@ static void write_figures(struct wo__html *h, const struct wo_finding_fix *fix) 
 void wo__html_fix(struct wo__html *h, const struct wo_finding_fix *fix, size_t number, bool has_place) {
   struct wo_text *const out = h->out;
   wo_text_add(out, "<details class=\"fix\"><summary>");
-  if (number > 0) wo_text_add(out, "<b>%zu</b> ", number);
+  if (fix == h->report->first_change) wo_text_add(out, "<b>first</b> ");
+  if (fix != h->report->first_change) wo_text_add(out, "<b>%zu</b> ", number);
   wo_html_put(out, "", fix->title, "");
   wo_report_add_verdict(wo__html_start(h), fix);
   if (h->scratch.len > 0) wo__html_put_scratch(h, " <span>", "</span>");

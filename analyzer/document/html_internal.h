@@ -45,7 +45,9 @@ void wo__html_statements(struct wo__html *h, enum wo_report_part part);
 void wo__html_screen(struct wo__html *h);
 void wo__html_card(struct wo__html *h, const struct wo_report_memory *memory);
 void wo__html_evidence(struct wo__html *h);
+void wo__html_memory(struct wo__html *h);
 void wo__html_ranks(struct wo__html *h);
+void wo__html_lanes(struct wo__html *h);
 void wo__html_fixes(struct wo__html *h);
 void wo__html_settings(struct wo__html *h);
 void wo__html_findings(struct wo__html *h);
@@ -53,6 +55,7 @@ void wo__html_inputs(struct wo__html *h);
 void wo__html_whole(struct wo__html *h);
 
 /* Whether there is anything to show in a part that jobs can lack. */
+bool wo__html_has_memory(const struct wo__html *h);
 bool wo__html_has_ranks(const struct wo__html *h);
 bool wo__html_has_settings(const struct wo__html *h);
 bool wo__html_has_findings(const struct wo__html *h);

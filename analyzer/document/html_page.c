@@ -69,6 +69,7 @@ static void add_link(struct wo__html *h, bool is_there, const char *id, const ch
 static void write_links(struct wo__html *h) {
   wo_text_add(h->out, "<nav aria-label=\"parts of the report\">\n");
   add_link(h, h->where != NULL || h->report->finding_count > 0, "evidence", "Evidence");
+  add_link(h, wo__html_has_memory(h), "memory", "Memory over time");
   add_link(h, wo__html_has_ranks(h), "ranks", "Ranks and runs");
   add_link(h, h->report->finding_count > 0 && h->report->findings[0].fix_count > 0, "fixes", "All fixes");
   add_link(h, wo__html_has_settings(h), "settings", "Settings");
@@ -97,6 +98,7 @@ void wo_document_html(const struct wo_report *report, const struct wo_screen *sc
   wo__html_screen(&h);
   write_links(&h);
   wo__html_evidence(&h);
+  wo__html_memory(&h);
   wo__html_ranks(&h);
   wo__html_fixes(&h);
   wo__html_settings(&h);

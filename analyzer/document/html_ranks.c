@@ -45,6 +45,7 @@ void wo__html_ranks(struct wo__html *h) {
   if (!wo__html_has_ranks(h)) return;
   wo_text_add(h->out, "<section id=\"ranks\" aria-labelledby=\"ranks-title\"><h2 id=\"ranks-title\">Ranks and runs</h2>\n");
   wo__html_statements(h, WO_REPORT_PART_COURSE);
+  wo__html_lanes(h);
   write_events(h, WO_ROLE_CONSEQUENCE, "Lines that only follow from the failure");
   write_events(h, WO_ROLE_RECOVERED, "Memory failures that the program caught");
   wo_text_add(h->out, "</section>\n");

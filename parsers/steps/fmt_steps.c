@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/base/exchange/series.h"
 #include "parsers/scan/format.h"
 #include "parsers/steps/steps_series.h"
 
@@ -109,13 +110,27 @@ static struct wo_steps_series *find_series(struct steps *steps, const struct wo_
   return series;
 }
 
+/* For pictures. The steps of a course go on where the printed number begins anew. */
+static void keep_figure(struct wo_event_store *store, const struct wo_steps_series *series,
+                        const struct wo_steps_reading *reading, uint64_t restarts) {
+  const struct wo_series_key key = {
+      .source = &follower, .name = wo_steps_role_name(series->role), .card = series->gpu, .rank = series->rank};
+  const struct wo_series_point point = {.x = series->x, .at = reading->step, .bytes = series->last};
+  if (store->series == NULL) return;
+  if (series->restarts > restarts) wo_series_restart(store->series, key);
+  wo_series_add(store->series, key, point);
+}
+
 /* Adds the figures of a line. */
 static void add(struct steps *steps, const struct wo_pattern *pattern, const struct wo_steps_form *form,
                 const struct wo_steps_reading *reading, const struct wo_steps_place *place, struct wo_event_store *store) {
   for (size_t role = 0; role < WO_STEPS_ROLE_COUNT_; role++) {
     if (reading->bytes[role] < 0) continue;
     struct wo_steps_series *const series = find_series(steps, pattern, form, reading, (enum wo_steps_role)role, store);
-    if (series != NULL) wo_steps_series_add(series, reading, place);
+    if (series == NULL) continue;
+    const uint64_t restarts = series->restarts;
+    wo_steps_series_add(series, reading, place);
+    keep_figure(store, series, reading, restarts);
   }
 }
 

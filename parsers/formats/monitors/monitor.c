@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parsers/base/exchange/series.h"
 #include "parsers/base/units.h"
 #include "parsers/formats/common/monitor_trend.h"
 
@@ -244,6 +245,13 @@ static void add_memory(struct card *monitor, const struct wo_monitor_sample *sam
   fit_add(&monitor->by_second, sample->time_s - monitor->time_first_s, rise);
 }
 
+/* For pictures. */
+static void keep_sample(const struct wo_open *open, const struct card *monitor, const struct wo_monitor_sample *sample) {
+  const struct wo_series_key key = {.source = open->pattern, .name = "used", .card = sample->gpu, .rank = -1};
+  const struct wo_series_point point = {.x = (double)monitor->samples, .at = sample->time_s, .bytes = sample->fb_bytes};
+  if (open->store->series != NULL) wo_series_add(open->store->series, key, point);
+}
+
 /* Two sizes without names are the memory in use and the card's total when the second one never changes, and when the card was not
  * half full at first: free memory would be. */
 static void test_guess(struct card *monitor, const struct wo_monitor_sample *sample) {
@@ -275,6 +283,7 @@ void wo_monitor_add(const struct wo_open *open, const struct wo_monitor_sample *
   }
   if (sample->fb_bytes < 0) return;
   add_memory(monitor, sample);
+  keep_sample(open, monitor, sample);
   if (sample->fb_bytes > monitor->fb_peak_bytes) monitor->fb_peak_bytes = sample->fb_bytes;
 }
 
