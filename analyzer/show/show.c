@@ -15,6 +15,8 @@ static void show_screen(const struct wo_call *call, struct wo_arena *arena, cons
     wo_screen_oneline(&screen, call->out);
   } else if (call->format == WO_OUT_HTML) {
     wo_document_html(report, &screen, call->out);
+  } else if (call->format == WO_OUT_MARKDOWN) {
+    wo_document_markdown(report, &screen, call->out);
   } else {
     wo_screen_text(&screen, call->style, call->out);
   }

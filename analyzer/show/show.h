@@ -1,4 +1,4 @@
-/* Shows a report in the form that the call asks for: the first screen, everything, one line, JSON, a page. */
+/* Shows a report in the form that the call asks for: the first screen, everything, one line, JSON, a page, Markdown. */
 #ifndef WO_SHOW_H
 #define WO_SHOW_H
 
@@ -18,6 +18,6 @@ struct wo_prover {
 void wo_show_report(const struct wo_call *call, const struct wo_prover *prover, const struct wo_report *report);
 
 /* The forms that it writes, for --format. */
-#define WO_SHOW_FORMATS "text|json|oneline|html"
+#define WO_SHOW_FORMATS "text|json|oneline|html|markdown"
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "parsers/base/output/markdown.h"
+
 enum { GAP = 2, FIRST_LEAST = 12, LAST_LEAST = 10, WRAPPED_LEAST = 30, HANGING = 4 };
 
 struct wo__grid_row {
@@ -138,25 +140,6 @@ void wo__grid_page(struct wo__grid *grid, const struct wo_page *page, size_t ind
 
 /* ---- Markdown ---- */
 
-/* Signs with a meaning in Markdown or HTML are escaped, so that a name from a log is shown as it is. */
-void wo__add_markdown(struct wo_text *out, struct wo_view text) {
-  for (size_t i = 0; i < text.len; i++) {
-    const char c = text.ptr[i];
-    if (c == '<') {
-      wo_text_add(out, "&lt;");
-      continue;
-    }
-    if (c == '&') {
-      wo_text_add(out, "&amp;");
-      continue;
-    }
-    if (c == '|' || c == '\\' || c == '`' || c == '*' || c == '_' || c == '[' || c == ']' || c == '~' || c == '!' || c == '@') {
-      wo_text_repeat(out, '\\', 1);
-    }
-    wo_text_repeat(out, c, 1);
-  }
-}
-
 void wo__grid_markdown(struct wo__grid *grid, struct wo_text *out, const char *first_heading) {
   const size_t count = column_count(grid);
   wo_text_add(out, "|");
@@ -169,7 +152,7 @@ void wo__grid_markdown(struct wo__grid *grid, struct wo_text *out, const char *f
     wo_text_add(out, "|");
     for (size_t i = 0; i < count; i++) {
       wo_text_add(out, " ");
-      wo__add_markdown(out, row->cells[i]);
+      wo_markdown_text(out, row->cells[i]);
       wo_text_add(out, " |");
     }
     wo_text_add(out, "\n");

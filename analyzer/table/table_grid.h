@@ -37,7 +37,4 @@ void wo__grid_markdown(struct wo__grid *grid, struct wo_text *out, const char *f
 typedef void (*wo__grid_cell_fn)(void *context, size_t column, bool is_last, struct wo_view cell, struct wo_view link);
 void wo__grid_each(struct wo__grid *grid, wo__grid_cell_fn fn, void *context);
 
-/* Adds a text as Markdown shows it, word for word. */
-void wo__add_markdown(struct wo_text *out, struct wo_view text);
-
 #endif

@@ -1,6 +1,7 @@
 /* A report over many jobs as Markdown, for issues and wikis. See table.h. */
 #include "analyzer/table/table_sections.h"
 #include "parsers/base/limits.h"
+#include "parsers/base/output/markdown.h"
 
 enum { ROWS = 10 };
 
@@ -69,7 +70,7 @@ static enum wo_status write_rows(struct wo__table *table) {
 static void write_note(void *context, struct wo_view note) {
   struct wo_text *const out = context;
   wo_text_add(out, "\nNote: ");
-  wo__add_markdown(out, note);
+  wo_markdown_text(out, note);
   wo_text_add(out, ".\n");
 }
 

@@ -124,6 +124,38 @@ void wo_page_expect_needs_nothing(const char *page) {
   }
 }
 
+/* One attribute: nothing that runs or fetches, and links only within the page. */
+static void expect_attribute(struct wo_view name, struct wo_view value) {
+  static const char *const refused[] = {"src", "srcset", "style", "action", "formaction", "data", "xlink:href"};
+  if (wo_view_starts(name, "on") || WO_VIEW_ANY(name, wo_view_is, refused)) fail_msg("an attribute %.*s", WO_SHOWN(name));
+  if (wo_view_is(name, "href") && !wo_view_starts(value, "#")) fail_msg("a link to %.*s", WO_SHOWN(value));
+}
+
+void wo_page_expect_inert(const char *page) {
+  static const char *const allowed[] = {
+      "a",       "b",   "body",       "button", "caption", "circle", "code",  "dd",    "del", "details", "div",     "dl",
+      "dt",      "em",  "figcaption", "figure", "footer",  "g",      "h1",    "h2",    "h3",  "header",  "ins",     "input",
+      "label",   "li",  "line",       "main",   "mark",    "nav",    "p",     "path",  "pre", "rect",    "section", "span",
+      "summary", "svg", "table",      "tbody",  "td",      "th",     "thead", "title", "tr",  "ul"};
+  const char *at = strstr(page, "<body>");
+  const char *const end = strstr(page, "<script>");
+  assert_true(at != NULL && end != NULL && at < end);
+  while (at < end && *at != '\0') {
+    if (*at++ != '<') continue;
+    if (*at == '/') at++;
+    const struct wo_view name = {at, strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789")};
+    if (at - 1 != end && !WO_VIEW_ANY(name, wo_view_is, allowed) && !wo_view_is(name, "script")) fail_msg("an element %.40s", at);
+    for (at += name.len; *at == ' ';) {
+      at++;
+      const struct wo_view attribute = {at, strcspn(at, "=")};
+      const char *const value = at + attribute.len + 2;
+      const struct wo_view quoted = {value, strcspn(value, "\"")};
+      expect_attribute(attribute, quoted);
+      at = value + quoted.len + 1;
+    }
+  }
+}
+
 void wo_page_expect_well_formed(const char *page) {
   struct wo_text body = {0};
   wo_text_add(&body, "<body>");

@@ -15,8 +15,12 @@ struct wo_view wo_page_between(const char *page, const char *begin, const char *
 /* The policy of the page lets through its own styles and scripts, as they are in it, and nothing else. */
 void wo_page_expect_policy(const char *page);
 
-/* Nothing is fetched, and nothing runs but the scripts. */
+/* The words of addresses and of code that would run are nowhere, not even as text: for pages whose texts have none. */
 void wo_page_expect_needs_nothing(const char *page);
+
+/* Elements of the body are those that pages are made of, without attributes that run or fetch anything, and links stay within the
+ * page. For a page that is well formed. */
+void wo_page_expect_inert(const char *page);
 
 /* Tags are balanced, attributes quoted, and no character is a control character. */
 void wo_page_expect_well_formed(const char *page);

@@ -61,6 +61,7 @@ static void test_page_is_safe(void **state) {
   wo_page_expect_policy(page);
   wo_page_expect_needs_nothing(page);
   wo_page_expect_well_formed(page);
+  wo_page_expect_inert(page);
   free(page);
   wo_store_close(store);
 }
