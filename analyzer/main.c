@@ -23,6 +23,7 @@
 #include "cuda_replay/whatif/device_hooks.h"
 #include "parsers/base/command/call_output.h"
 #include "cuda_replay/command/verify_command.h"
+#include "cuda_replay/picture/picture.h"
 #include "parsers/base/command/sandbox.h"
 #include "parsers/base/output/page.h"
 #include "parsers/base/units.h"
@@ -205,6 +206,26 @@ static enum wo_exit run_verify(const struct wo_call *call) {
   return code;
 }
 
+/* What the message says that PyTorch could have; 0: not known. */
+static double left_to_pytorch(const struct wo_job_sizes *sizes) {
+  const bool is_known = sizes->allocated_bytes >= 0 && sizes->unallocated_bytes >= 0 && sizes->free_bytes >= 0;
+  return is_known && !sizes->are_contradicting ? sizes->allocated_bytes + sizes->unallocated_bytes + sizes->free_bytes : 0;
+}
+
+/* Of several ranks the one on which a request failed; a page has room for one. */
+static void draw_recording(const struct wo_verify_args *args, const struct wo_job_sizes *sizes, struct wo_arena *arena,
+                           struct wo_report *report) {
+  enum { TRIED = 4 };
+  struct wo_recorded_memory *const memory = wo_arena_alloc(arena, sizeof *memory);
+  for (size_t i = 0; memory != NULL && i < args->trace_count && i < TRIED; i++) {
+    struct wo_recorded_memory found;
+    if (!wo_picture_make(args->traces[i].ptr, left_to_pytorch(sizes), arena, &found)) continue;
+    if (report->recorded == NULL || found.has_failed) *memory = found;
+    report->recorded = memory;
+    if (found.has_failed) break;
+  }
+}
+
 /* Replays the recording of a diagnosed job: the report then says what that shows, and not only what two intervals allow. */
 static void prove_report(void *context, const struct wo_call *call, struct wo_arena *arena, struct wo_report *report) {
   struct wo_verify_plan *const plan = context;
@@ -224,6 +245,7 @@ static void prove_report(void *context, const struct wo_call *call, struct wo_ar
     if (!wo_verify_plan_attach(plan, answer.choices, answer.choice_count, &answer.chosen, report)) arena->is_exhausted = true;
     if (call->format == WO_OUT_JSON) report->verify_json = wo_arena_copy(arena, (struct wo_view){proved.ptr, proved.len});
   }
+  if (call->format == WO_OUT_HTML) draw_recording(&args, &plan->diagnosed.sizes, arena, report);
   wo_text_done(&proved);
 }
 

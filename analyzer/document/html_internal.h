@@ -46,6 +46,7 @@ void wo__html_screen(struct wo__html *h);
 void wo__html_card(struct wo__html *h, const struct wo_report_memory *memory);
 void wo__html_evidence(struct wo__html *h);
 void wo__html_memory(struct wo__html *h);
+void wo__html_recording(struct wo__html *h); /* a part of memory */
 void wo__html_ranks(struct wo__html *h);
 void wo__html_lanes(struct wo__html *h);
 void wo__html_fixes(struct wo__html *h);

@@ -120,7 +120,8 @@ static void show_prints(struct plots *plots) {
 /* ---- The section ---- */
 
 bool wo__html_has_memory(const struct wo__html *h) {
-  return h->report->facts.monitor_count + h->report->facts.process_count + h->report->facts.step_count > 0;
+  return h->report->recorded != NULL ||
+         h->report->facts.monitor_count + h->report->facts.process_count + h->report->facts.step_count > 0;
 }
 
 void wo__html_memory(struct wo__html *h) {
@@ -135,6 +136,7 @@ void wo__html_memory(struct wo__html *h) {
     plots->count = plots->more = 0;
     show_prints(plots);
     for (const struct wo_series *series = set->first; series != NULL; series = series->next) show_trace(plots, series);
+    wo__html_recording(h);
     if (plots->more > 0) wo_text_add(h->out, "<p class=\"rest\">%zu more cards are not drawn</p>\n", plots->more);
   }
   free(plots);

@@ -124,10 +124,21 @@ static const char *const style[] = {
     ".dot { flex: none; width: 12px; height: 12px; }",
     ".dot.dead { fill: var(--bad); }",
     ".dot.after { fill: var(--idle); }",
-    ".map { display: grid; gap: 3px; margin: 12px 0; }",
-    ".map svg { height: 14px; border-radius: 2px; background: var(--free); }",
-    ".map .used { fill: var(--tensors); stroke: var(--card); stroke-width: .5; }",
-    ".map .pending { fill: var(--own); }",
+    ".map { display: grid; gap: 3px; margin: 10px 0; }",
+    ".segment { display: grid; grid-template-columns: 6.2em minmax(0, 1fr); gap: 10px; align-items: center; font-size: 12px; color: var(--soft); }",
+    ".segment svg { height: 15px; background: var(--free); border-radius: 2px; }",
+    ".sort { fill: var(--unknown); stroke: var(--page); stroke-width: .6; vector-effect: non-scaling-stroke; }",
+    ".sort.free { fill: var(--free); }",
+    ".sort.pending { fill: var(--soft); }",
+    ".sort.parameter { fill: #3b6fb6; }",
+    ".sort.gradient { fill: #4c9c6b; }",
+    ".sort.optimizer_state { fill: #7a56ad; }",
+    ".sort.activation { fill: #c8603f; }",
+    ".sort.logits { fill: #b03060; }",
+    ".sort.temporary { fill: #c99a2e; }",
+    ".sort.workspace { fill: #6f8f9f; }",
+    ".sort.communication { fill: #2f9a9a; }",
+    ".sort.input { fill: #8a7048; }",
     "@media (max-width: 640px) {",
     "  #verdict, #change { padding: 16px; }",
     "  .sure { position: static; display: inline-block; margin-top: 8px; }",
@@ -159,4 +170,4 @@ static const char *const style[] = {
 /* clang-format on */
 
 const struct wo_html_part wo__document_style = {
-    .lines = style, .count = sizeof style / sizeof *style, .hash = "sha256-aCkJlszQy/j0DjUsgQVQJhg/9srHl8K/PKPMz2pX+p0="};
+    .lines = style, .count = sizeof style / sizeof *style, .hash = "sha256-axK3gdRNmobkZdiQt0kqsA8J13kIAdLFQEyRc6a0nGY="};

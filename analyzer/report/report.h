@@ -35,6 +35,7 @@ struct wo_report_fold {
   size_t rank_count;
 };
 
+struct wo_recorded_memory;
 struct wo_sizes;  /* analyzer/facts/sizes.h */
 struct wo_ladder; /* analyzer/diagnosis/ladder.h */
 
@@ -52,10 +53,11 @@ struct wo_report {
   const struct wo_sizes *request; /* possible tensors of the refused request; NULL when its size is not known */
   const struct wo_report_fold *folds;
   size_t fold_count;
-  const struct wo_ladder *ladder; /* larger settings from a run that fits; NULL when none is known */
-  struct wo_view resubmit;        /* the line to resubmit with, or empty */
-  struct wo_view verify_json;     /* a JSON object for the key "verify" of the JSON report, or empty */
-  struct wo_view verify_patch;    /* the unified diff of that object; may be empty */
+  const struct wo_ladder *ladder;            /* larger settings from a run that fits; NULL when none is known */
+  struct wo_view resubmit;                   /* the line to resubmit with, or empty */
+  struct wo_view verify_json;                /* a JSON object for the key "verify" of the JSON report, or empty */
+  const struct wo_recorded_memory *recorded; /* parsers/base/exchange/recorded_memory.h; NULL: no recording is shown */
+  struct wo_view verify_patch;               /* the unified diff of that object; may be empty */
 };
 
 /* Whether the first finding is a failure. Notes follow all failures, so otherwise there are only notes, or nothing. */

@@ -9,7 +9,8 @@
 struct wo_prover {
   void *context;
   /* Replaces *report (a copy) by the report with its proofs, which live in the arena, and writes its object for the key "verify"
-   * of the JSON report. Does nothing where the job has no recording, or did not run out of GPU memory. */
+   * of the JSON report. For a page, what the recording shows of the memory is added too. Does nothing where the job has no
+   * recording, or did not run out of GPU memory. */
   void (*prove)(void *context, const struct wo_call *call, struct wo_arena *arena, struct wo_report *report);
 };
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "parsers/base/exchange/recorded_memory.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/html_page.h"
 #include "tests/support/job/document_sample.h"
@@ -68,6 +69,44 @@ static void test_pictures(void **state) {
   EXPECT_PARTS(page, point);
   EXPECT_PARTS(page, "<path class=\"mark dead\"", "rank 1 failed");
   free(page);
+}
+
+/* A recording is drawn as it was handed over; its names are hostile too. */
+static void test_recording(void **state) {
+  static const struct wo_series_point reserved[] = {{1, 1, 4e9}, {2, 2, 6e9}, {3, 3, 6e9}},
+                                      allocated[] = {{1, 1, 3e9}, {2, 2, 5e9}, {3, 3, 2e9}};
+  static const struct wo_recorded_segment segments[] = {{.bytes = 4e9, .used_bytes = 3e9, .block_count = 2},
+                                                        {.bytes = 2e9, .first_block = 2, .block_count = 1, .is_small = true}};
+  static const struct wo_recorded_block blocks[] = {{"activation", 0, 3e9}, {"free", 3e9, 1e9}, {"optimizer_state", 0, 2e9}};
+  const struct wo_recorded_memory memory = {.path = WO_VIEW("dir/" HOSTILE ".pickle"),
+                                            .is_exact = true,
+                                            .requests = 3,
+                                            .allocated = allocated,
+                                            .reserved = reserved,
+                                            .point_count = 3,
+                                            .has_failed = true,
+                                            .moment = 3,
+                                            .allocated_bytes = 5e9,
+                                            .reserved_bytes = 6e9,
+                                            .segments = segments,
+                                            .segment_count = 2,
+                                            .blocks = blocks,
+                                            .block_count = 3,
+                                            .holder_count = 1,
+                                            .holders = {{WO_VIEW("f " HOSTILE), WO_VIEW("g " HOSTILE), "activation", 3e9, 7}}};
+  struct document_sample sample;
+  struct wo_text out = {0};
+  document_read(&sample, *state, document_job, DOCUMENT_JOB_FILES);
+  sample.report->recorded = &memory;
+  document_write(&sample, wo_document_html, &out);
+  wo_text_add(&out, "%c", '\0');
+  assert_false(out.is_failed);
+  document_done(&sample);
+  expect_safe(out.ptr);
+  EXPECT_PARTS(out.ptr, "Segments when the request failed", "<rect class=\"sort optimizer_state\" x=\"0\" width=\"10000\"",
+               "optimizer state, 1.86 GiB at 0 bytes", "data-name=\"reserved\"", "10000 3 6000000000",
+               "segment of 1.86 GiB, small pool");
+  wo_text_done(&out);
 }
 
 /* ---- Hostile texts ---- */
@@ -144,8 +183,9 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_parts_in_order), cmocka_unit_test(test_pictures),  cmocka_unit_test(test_hostile_texts_are_inert),
-      cmocka_unit_test(test_odd_inputs),     cmocka_unit_test(test_long_logs), cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_parts_in_order),          cmocka_unit_test(test_pictures),   cmocka_unit_test(test_recording),
+      cmocka_unit_test(test_hostile_texts_are_inert), cmocka_unit_test(test_odd_inputs), cmocka_unit_test(test_long_logs),
+      cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests(tests, sample_load_all, sample_unload);
 }
