@@ -8,7 +8,7 @@
 #include "parsers/base/exchange/recorded_memory.h"
 #include "parsers/base/units.h"
 
-enum { WIDTH = 10000, ROWS_OPEN = 40 };
+enum { WIDTH = 10000, ROWS_OPEN = 24 };
 
 static struct wo_view file_of(const struct wo__html *h) {
   return wo_name_base(h->report->recorded->path);
@@ -104,13 +104,17 @@ static void write_map(struct wo__html *h) {
   const struct wo_recorded_memory *const memory = h->report->recorded;
   if (memory->segment_count == 0) return;
   wo_text_add(h->out, "<figure class=\"chart\" id=\"segments\"><figcaption>Segments %s</figcaption>\n",
-              memory->has_failed ? "when the request failed" : "at the peak");
-  wo_text_add(h->out, "<p class=\"rest\">Request %zu of %zu: %s allocated of %s reserved, the largest free block has %s.%s</p>\n",
-              memory->moment, memory->requests, WO_BYTES_TEXT(memory->allocated_bytes), WO_BYTES_TEXT(memory->reserved_bytes),
+              memory->is_state     ? "when the snapshot was taken"
+              : memory->has_failed ? "when the request failed"
+                                   : "at the peak");
+  wo_text_add(h->out, "<p class=\"rest\">");
+  if (memory->moment > 0) wo_text_add(h->out, "Request %zu of %zu: ", memory->moment, memory->requests);
+  wo_text_add(h->out, "%s allocated of %s reserved, the largest free block has %s.%s</p>\n",
+              WO_BYTES_TEXT(memory->allocated_bytes), WO_BYTES_TEXT(memory->reserved_bytes),
               WO_BYTES_TEXT(memory->largest_free_bytes),
-              memory->is_exact      ? ""
-              : memory->is_compared ? " The replay differs from the recording: places are those of the model."
-                                    : " The recording has requests alone: places are those of the model.");
+              memory->is_exact || memory->is_state ? ""
+              : memory->is_compared                ? " The replay differs from the recording: places are those of the model."
+                                                   : " The recording has requests alone: places are those of the model.");
   write_legend(h);
   write_rows(h);
   wo_text_add(h->out, "</figure>\n");
@@ -140,7 +144,7 @@ static void write_holders(struct wo__html *h) {
 
 void wo__html_recording(struct wo__html *h) {
   if (h->report->recorded == NULL) return;
-  write_course(h);
+  if (h->report->recorded->point_count > 0) write_course(h);
   write_map(h);
   write_holders(h);
 }

@@ -3,9 +3,12 @@
 
 /* clang-format off */
 static const char *const style[] = {
-    ":root { --tensors: #b8432f; --idle: #a86a00; --own: #7a56ad; --others: #2c6cae; --free: #e7ebef; --unknown: #7b8590; --good: #1f7a45; --mark: #ffe08a; --marked: #1c2127; }",
-    "@media (prefers-color-scheme: dark) { :root:not([data-theme=light]) { --tensors: #e0705a; --idle: #d99a2b; --own: #a98ad8; --others: #6ba6e0; --free: #2a323b; --unknown: #8b95a1; --good: #5cc489; --mark: #6a5310; --marked: #fff6d8; } }",
-    ":root[data-theme=dark] { --tensors: #e0705a; --idle: #d99a2b; --own: #a98ad8; --others: #6ba6e0; --free: #2a323b; --unknown: #8b95a1; --good: #5cc489; --mark: #6a5310; --marked: #fff6d8; }",
+    ":root { --tensors: #b8432f; --idle: #a86a00; --own: #7a56ad; --others: #2c6cae; --free: #e7ebef; --unknown: #7b8590; --good: #1f7a45; --mark: #ffe08a; --marked: #1c2127;",
+    "  --parameter: #3b6fb6; --gradient: #2f7d52; --optimizer: #7a56ad; --activation: #bf5634; --logits: #b03060; --temporary: #94700f; --workspace: #587888; --communication: #1f7f7f; --input: #8a7048; }",
+    "@media (prefers-color-scheme: dark) { :root:not([data-theme=light]) { --tensors: #e0705a; --idle: #d99a2b; --own: #a98ad8; --others: #6ba6e0; --free: #2a323b; --unknown: #8b95a1; --good: #5cc489; --mark: #6a5310; --marked: #fff6d8;",
+    "  --parameter: #6b9be0; --gradient: #5cb585; --optimizer: #b195e0; --activation: #e28460; --logits: #e8709f; --temporary: #d9b04a; --workspace: #8fb0c0; --communication: #4cc0c0; --input: #c0a274; } }",
+    ":root[data-theme=dark] { --tensors: #e0705a; --idle: #d99a2b; --own: #a98ad8; --others: #6ba6e0; --free: #2a323b; --unknown: #8b95a1; --good: #5cc489; --mark: #6a5310; --marked: #fff6d8;",
+    "  --parameter: #6b9be0; --gradient: #5cb585; --optimizer: #b195e0; --activation: #e28460; --logits: #e8709f; --temporary: #d9b04a; --workspace: #8fb0c0; --communication: #4cc0c0; --input: #c0a274; }",
     "body { max-width: 920px; padding-top: 28px; }",
     "header { flex-wrap: nowrap; justify-content: space-between; margin-bottom: 10px; }",
     ".job { margin: 0; color: var(--soft); overflow-wrap: anywhere; min-width: 0; }",
@@ -130,15 +133,15 @@ static const char *const style[] = {
     ".sort { fill: var(--unknown); stroke: var(--page); stroke-width: .6; vector-effect: non-scaling-stroke; }",
     ".sort.free { fill: var(--free); }",
     ".sort.pending { fill: var(--soft); }",
-    ".sort.parameter { fill: #3b6fb6; }",
-    ".sort.gradient { fill: #4c9c6b; }",
-    ".sort.optimizer_state { fill: #7a56ad; }",
-    ".sort.activation { fill: #c8603f; }",
-    ".sort.logits { fill: #b03060; }",
-    ".sort.temporary { fill: #c99a2e; }",
-    ".sort.workspace { fill: #6f8f9f; }",
-    ".sort.communication { fill: #2f9a9a; }",
-    ".sort.input { fill: #8a7048; }",
+    ".sort.parameter { fill: var(--parameter); }",
+    ".sort.gradient { fill: var(--gradient); }",
+    ".sort.optimizer_state { fill: var(--optimizer); }",
+    ".sort.activation { fill: var(--activation); }",
+    ".sort.logits { fill: var(--logits); }",
+    ".sort.temporary { fill: var(--temporary); }",
+    ".sort.workspace { fill: var(--workspace); }",
+    ".sort.communication { fill: var(--communication); }",
+    ".sort.input { fill: var(--input); }",
     "@media (max-width: 640px) {",
     "  #verdict, #change { padding: 16px; }",
     "  .sure { position: static; display: inline-block; margin-top: 8px; }",
@@ -157,7 +160,9 @@ static const char *const style[] = {
     "  .plot { grid-template-columns: 4.2em minmax(0, 1fr); }",
     "}",
     "@media print {",
-    "  :root { --page: #ffffff; --ink: #000000; --card: #ffffff; }",
+    "  :root:root:root { color-scheme: light; --page: #ffffff; --ink: #000000; --soft: #4a535c; --line: #c9d0d7; --card: #ffffff; --bad: #c4432b; --link: #0a58a8; --note: #fff4d6;",
+    "    --tensors: #b8432f; --idle: #a86a00; --own: #7a56ad; --others: #2c6cae; --free: #e7ebef; --unknown: #7b8590; --good: #1f7a45; --mark: #ffe08a; --marked: #1c2127;",
+    "    --parameter: #3b6fb6; --gradient: #2f7d52; --optimizer: #7a56ad; --activation: #bf5634; --logits: #b03060; --temporary: #94700f; --workspace: #587888; --communication: #1f7f7f; --input: #8a7048; }",
     "  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }",
     "  body { max-width: none; padding: 0; font-size: 10pt; }",
     "  .copy, nav, .value { display: none; }",
@@ -170,4 +175,4 @@ static const char *const style[] = {
 /* clang-format on */
 
 const struct wo_html_part wo__document_style = {
-    .lines = style, .count = sizeof style / sizeof *style, .hash = "sha256-axK3gdRNmobkZdiQt0kqsA8J13kIAdLFQEyRc6a0nGY="};
+    .lines = style, .count = sizeof style / sizeof *style, .hash = "sha256-m8Lp3JC6z4SGObIZi4Af6PIX+7X9C2fEPZkA0Ntsr60="};

@@ -156,14 +156,17 @@ static bool convert(const struct wo_replay_report *report, struct wo_arena *aren
   *ret_memory = (struct wo_recorded_memory){.is_compared = report->has_check,
                                             .is_exact = report->has_check && report->check.verdict == WO_CHECK_EQUAL,
                                             .capacity_bytes = (double)report->capacity.bytes,
-                                            .has_failed = memory->moment == WO_MOMENT_OOM};
-  if (!add_course(memory, arena, ret_memory)) return false;
-  if (memory->moment != WO_MOMENT_OOM && memory->moment != WO_MOMENT_PEAK) return true;
-  ret_memory->moment = memory->moment_at.request == WO_NO_REQUEST ? 0 : (size_t)memory->moment_at.request + 1;
-  ret_memory->allocated_bytes = (double)memory->moment_at.bytes;
+                                            .has_failed = memory->moment == WO_MOMENT_OOM,
+                                            .is_state = report->has_holdings};
+  if (!report->has_holdings && !add_course(memory, arena, ret_memory)) return false;
+  const bool has_moment =
+      memory->moment != WO_MOMENT_NONE && (report->has_holdings || memory->moment_at.request != WO_NO_REQUEST);
+  if (!has_moment) return true;
+  ret_memory->moment = report->has_holdings ? 0 : (size_t)memory->moment_at.request + 1;
+  ret_memory->allocated_bytes = (double)report->attribution.total.block_bytes;
   ret_memory->reserved_bytes = (double)memory->map.reserved_bytes;
   ret_memory->largest_free_bytes = (double)report->attribution.use.largest_free_bytes;
-  if (ret_memory->moment > 0 && !add_segments(report, arena, ret_memory)) return false;
+  if (!add_segments(report, arena, ret_memory)) return false;
   add_holders(report, arena, ret_memory);
   return !wo_arena_is_exhausted(arena);
 }
@@ -189,7 +192,7 @@ static bool look_at(const struct wo_recording *recording, const struct wo_trace 
   const enum wo_status status = wo_replay_make(recording, trace, wo_view_of(path), args, report, &err);
   if (status == WO_E_NOMEM) arena->is_exhausted = true;
   if (status == WO_OK) {
-    has_some = report->has_memory && !report->has_holdings && report->memory.request_count > 1;
+    has_some = report->has_memory && (report->has_holdings || report->memory.request_count > 1);
     has_some = has_some && convert(report, arena, ret_memory);
     wo_replay_report_done(report);
   }

@@ -5,8 +5,10 @@ usage: check_screen.py WHYOOM ROOT [--table] [--logs N]
 
 Takes every job of samples/ and, where ../shared/corpus is, N of its whole logs (default 30, spread over the list). --table prints a
 row for each. A number of the first screen that is not in the whole report, word for word, or not in JSON, fails; so does a screen of
-more than 23 lines of 80 columns, and a first fix below line 14.
+more than 23 lines of 80 columns, and a first fix below line 14. Its words are on the HTML page and in the main part of the Markdown
+too, which has at most 60 lines; pages are at most 200 KB.
 """
+import html
 import json
 import pathlib
 import re
@@ -14,6 +16,7 @@ import subprocess
 import sys
 
 LINES, FIX_LINE, COLUMNS = 23, 14, 80
+MARKDOWN_LINES, PAGE_BYTES = 60, 200_000
 UNITS = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "bytes": 1, "byte": 1}
 SIZE = re.compile(r"(?:(\d+(?:\.\d+)?) to )?(\d+(?:\.\d+)?) (GiB|MiB|KiB|bytes?)\b")
 BARE = re.compile(r"(?<![\w.:/-])\d+(?:\.\d+)?(?![\w.]*[A-Za-z_/-])")
@@ -78,6 +81,38 @@ def check_numbers(screen, whole, report):
     return missing
 
 
+def words_of_page(page):
+    """What a reader sees: without the script, the style and the tags."""
+    page = re.sub(r"<(script|style)>.*?</\1>", " ", page, flags=re.S)
+    return flat(html.unescape(re.sub(r"<[^>]*>", " ", page)))
+
+
+def words_of_markdown(text):
+    return flat(html.unescape(re.sub(r"\\(?=[!-/:-@[-`{-~])", "", text).replace("&#8203;", "")))
+
+
+def check_documents(binary, screen, folder, files):
+    """The numbers and the changes of the screen that the page or the Markdown lack."""
+    page = run(binary, ["--format", "html", *files], folder)
+    markdown = run(binary, ["--format", "markdown", *files], folder)
+    main = markdown.partition("<details>")[0]
+    wrong = []
+    if len(page.encode()) > PAGE_BYTES:
+        wrong.append(f"a page of {len(page.encode())} bytes")
+    if main.count("\n") > MARKDOWN_LINES:
+        wrong.append(f"Markdown of {main.count(chr(10))} lines before the first box")
+    body = "\n".join(line for line in screen.split("\n") if "whyoom " not in line)
+    numbers = {match.group(0) for match in SIZE.finditer(flat(body))}
+    numbers |= set(re.findall(r"[\w.-]+:\d+\b", body))  # places
+    numbers |= {re.sub(r"\s*\((?:certain|likely|possible)\)|\.\.$", "", line) for line in body.split("\n") if re.match(r"[A-Z ]+: ", line)}
+    for name, words in (("page", words_of_page(page)), ("Markdown", words_of_markdown(main))):
+        plain = words.lower().replace(": ", " ")
+        for number in sorted(numbers):
+            if number.strip().lower().replace(": ", " ") not in plain and not number.startswith(("ALSO", "NOT IT", "ALREADY", "WOULD")):
+                wrong.append(f"{number} ({name})")
+    return wrong
+
+
 def check(binary, folder, files):
     """(lines, widest, line of the first fix or 0, lines of -v, what is wrong) of one job."""
     screen = run(binary, files, folder)
@@ -87,7 +122,7 @@ def check(binary, folder, files):
     fix = next((at for at, line in enumerate(lines, 1) if line.startswith("CHANGE FIRST")), 0)
     # Only what is pasted is never cut: commands with names of files, and values of settings.
     widest = max((len(line) for line in lines if "whyoom " not in line and "sbatch " not in line), default=0)
-    wrong = check_numbers(screen, whole, report)
+    wrong = check_numbers(screen, whole, report) + check_documents(binary, screen, folder, files)
     if len(lines) > LINES:
         wrong.append(f"{len(lines)} lines")
     if fix > FIX_LINE:

@@ -38,11 +38,12 @@ struct wo_recorded_memory {
   bool is_compared; /* the recording has results: where blocks are, which segments there are */
   bool is_exact;    /* and the replay has the same; else places are those of the model */
   size_t requests;
+  bool is_state; /* of a snapshot without a history: there are no requests, and the moment is that of the snapshot */
   const struct wo_series_point *allocated, *reserved; /* along the requests, which are the places, from 1; peaks are kept */
   size_t point_count;                                 /* of each */
   double capacity_bytes;                              /* 0: unknown */
   bool has_failed;                                    /* the moment is the first request that failed; else that of most memory */
-  size_t moment;                                      /* request, from 1; 0: there is no moment, and nothing below */
+  size_t moment;                                      /* request, from 1; 0: of a state, or there is nothing below */
   double allocated_bytes, reserved_bytes;             /* at the moment */
   double largest_free_bytes;                          /* block */
   const struct wo_recorded_segment *segments;         /* the largest first */

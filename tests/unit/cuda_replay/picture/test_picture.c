@@ -59,6 +59,22 @@ static void test_requests_alone(void **state) {
   wo_arena_done(&arena);
 }
 
+/* Blocks of a recording with addresses are where they were; of a snapshot without a history there is the state alone. */
+static void test_addresses_and_states(void **state) {
+  (void)state;
+  struct wo_arena arena;
+  struct wo_recorded_memory memory;
+  wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
+  assert_true(wo_picture_make(WO_SOURCE_DIR "/tests/recordings/small.jsonl", 0, &arena, &memory));
+  assert_true(memory.is_compared && memory.is_exact && !memory.is_state);
+  assert_true(memory.requests > 1 && memory.point_count > 1 && memory.segment_count > 0);
+  expect_sound(&memory);
+  assert_true(wo_picture_make(WO_SOURCE_DIR "/tests/recordings/state.jsonl", 0, &arena, &memory));
+  assert_true(memory.is_state && memory.moment == 0 && memory.point_count == 0 && memory.segment_count > 0);
+  expect_sound(&memory);
+  wo_arena_done(&arena);
+}
+
 /* Without a limit the model would reserve more than the card has. */
 static void test_nothing_to_show(void **state) {
   (void)state;
@@ -95,7 +111,7 @@ static void test_failing_allocations(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_requests_alone), cmocka_unit_test(test_nothing_to_show),
-                                     cmocka_unit_test(test_failing_allocations)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_requests_alone), cmocka_unit_test(test_addresses_and_states),
+                                     cmocka_unit_test(test_nothing_to_show), cmocka_unit_test(test_failing_allocations)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
