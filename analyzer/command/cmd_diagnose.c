@@ -78,7 +78,7 @@ enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pac
   *ret_job = NULL;
   if (wo_job_new(pack, &job) != WO_OK) return WO_EXIT_ERROR;
   job->no_prefilter = call->no_prefilter;
-  if (call->format == WO_OUT_HTML) wo_job_keep_series(job);
+  if (call->format == WO_OUT_HTML) wo_job_keep_curves(job);
   wo_job_expect(job, (const char *const *)paths, count);
   const bool is_complete = read_paths(call, job, paths, count) == 0;
   if (wo_job_close(job) != WO_OK) {

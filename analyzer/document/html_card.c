@@ -1,7 +1,7 @@
-/* The card's memory as a bar of SVG with its legend. See html_internal.h. */
+/* The card's memory as a bar of SVG with its legend. See page_internal.h. */
 #include <math.h>
 
-#include "analyzer/document/html_internal.h"
+#include "analyzer/document/page_internal.h"
 #include "analyzer/report/report_bar.h"
 #include "parsers/base/units.h"
 

@@ -1,5 +1,5 @@
-/* What the diagnosis rests on: lines of the log with the decisive words marked, reasons for and against. See html_internal.h. */
-#include "analyzer/document/html_internal.h"
+/* What the diagnosis rests on: lines of the log with the decisive words marked, reasons for and against. See page_internal.h. */
+#include "analyzer/document/page_internal.h"
 #include "analyzer/report/report_words.h"
 
 enum {

@@ -1,5 +1,5 @@
-/* Fixes with everything that is known of each: what to change, what it frees, its price, its proof. See html_internal.h. */
-#include "analyzer/document/html_internal.h"
+/* Fixes with everything that is known of each: what to change, what it frees, its price, its proof. See page_internal.h. */
+#include "analyzer/document/page_internal.h"
 #include "analyzer/report/report_words.h"
 #include "parsers/base/units.h"
 

@@ -1,8 +1,8 @@
-/* A lane for each rank: when it failed, and when others followed. See html_internal.h. */
+/* A lane for each rank: when it failed, and when others followed. See page_internal.h. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "analyzer/document/html_internal.h"
+#include "analyzer/document/page_internal.h"
 #include "analyzer/facts/ranks.h"
 #include "parsers/base/units.h"
 

@@ -18,7 +18,7 @@ struct frame {
 
 /* ---- Scales ---- */
 
-static double place_of(const struct frame *frame, const struct wo_series_point *point) {
+static double place_of(const struct frame *frame, const struct wo_curve_point *point) {
   return frame->is_by_place ? point->at : point->x;
 }
 
@@ -50,7 +50,7 @@ static bool find_range(struct frame *frame) {
   return true;
 }
 
-static long x_of(const struct frame *frame, const struct wo_series_point *point) {
+static long x_of(const struct frame *frame, const struct wo_curve_point *point) {
   return lround(WIDTH * (place_of(frame, point) - frame->first) / (frame->last - frame->first));
 }
 
@@ -104,7 +104,7 @@ static void write_data(const struct frame *frame, const struct wo__plot_line *li
   struct wo_text *const out = frame->out;
   wo_html_put(out, "<g class=\"data\" data-name=\"", line->name, "\" data-points=\"");
   for (size_t i = 0; i < line->count; i++) {
-    const struct wo_series_point *const point = &line->points[i];
+    const struct wo_curve_point *const point = &line->points[i];
     wo_text_add(out, "%s%ld ", i > 0 ? ";" : "", x_of(frame, point));
     wo_text_add(out, "%.0f %.0f", place_of(frame, point), point->bytes);
   }

@@ -2,13 +2,13 @@
  *
  * Words are HTML around the picture, so that they keep their size on a narrow page. Figures stand in an attribute, from which the
  * script shows the one under the pointer, and some of them in a table for everybody. */
-#ifndef WO_DOCUMENT_HTML_PLOT_H
-#define WO_DOCUMENT_HTML_PLOT_H
+#ifndef WO_HTML_PLOT_H
+#define WO_HTML_PLOT_H
 
-#include "analyzer/document/html_internal.h"
-#include "parsers/base/exchange/series.h"
+#include "analyzer/document/page_internal.h"
+#include "parsers/base/exchange/curve.h"
 
-enum { WO__PLOT_LINES_MAX = 3, WO__PLOT_POINTS_MAX = 2 * WO_SERIES_STRETCHES };
+enum { WO__PLOT_LINES_MAX = 3, WO__PLOT_POINTS_MAX = 2 * WO_CURVE_STRETCHES };
 
 /* How the places of a plot are written. */
 enum wo__plot_axis {
@@ -20,7 +20,7 @@ enum wo__plot_axis {
 
 struct wo__plot_line {
   struct wo_view name; /* "allocated" */
-  const struct wo_series_point *points;
+  const struct wo_curve_point *points;
   size_t count;
 };
 

@@ -1,5 +1,5 @@
-/* Ranks and runs: who failed when, and who followed. See html_internal.h. */
-#include "analyzer/document/html_internal.h"
+/* Ranks and runs: who failed when, and who followed. See page_internal.h. */
+#include "analyzer/document/page_internal.h"
 #include "analyzer/facts/ranks.h"
 
 enum { EVENTS_MAX = 300 };

@@ -1,4 +1,4 @@
-/* What a recording shows: memory along its requests, segments at the moment of the failure, who holds them. See html_internal.h.
+/* What a recording shows: memory along its requests, segments at the moment of the failure, who holds them. See page_internal.h.
  */
 #include <math.h>
 #include <string.h>

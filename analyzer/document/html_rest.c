@@ -1,5 +1,5 @@
-/* Settings, further findings, inputs, and the report as text. See html_internal.h. */
-#include "analyzer/document/html_internal.h"
+/* Settings, further findings, inputs, and the report as text. See page_internal.h. */
+#include "analyzer/document/page_internal.h"
 #include "analyzer/report/report_words.h"
 #include "parsers/base/units.h"
 

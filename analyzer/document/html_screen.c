@@ -1,5 +1,5 @@
 /* The first screen in HTML: the verdict with its numbers, the change to make first, further fixes, commands. */
-#include "analyzer/document/html_internal.h"
+#include "analyzer/document/page_internal.h"
 #include "analyzer/report/report_words.h"
 
 static const char *const tones[] = {[WO_SCREEN_GOOD] = "good", [WO_SCREEN_NOTE] = "note", [WO_SCREEN_FAILURE] = "bad"};

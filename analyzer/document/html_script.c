@@ -1,110 +1,109 @@
-/* The script of the page of one job: values under the pointer, copying, printing. See html_internal.h.
+/* The script of the page of one job: values under the pointer, copying, printing. See page_internal.h.
  *
  * The page can be read without it; it takes no text from the page as code or as markup. */
-#include "analyzer/document/html_internal.h"
+#include "analyzer/document/page_internal.h"
 
 /* clang-format off */
-static const char *const script[] = {
-    "(function () {",
-    "  \"use strict\";",
-    "  const all = (selector, root) => Array.from((root || document).querySelectorAll(selector));",
-    "",
-    "  /* Copies without a clipboard of the browser (a page from a file may have none) go by a selection. */",
-    "  function copy(button) {",
-    "    const text = button.dataset.copy;",
-    "    const done = () => { button.textContent = \"copied\"; setTimeout(() => { button.textContent = \"copy\"; }, 1500); };",
-    "    const select = () => {",
-    "      const area = document.createElement(\"textarea\");",
-    "      area.value = text;",
-    "      document.body.append(area);",
-    "      area.select();",
-    "      if (document.execCommand(\"copy\")) done();",
-    "      area.remove();",
-    "    };",
-    "    if (navigator.clipboard && window.isSecureContext) navigator.clipboard.writeText(text).then(done, select);",
-    "    else select();",
-    "  }",
-    "  for (const button of all(\".copy\")) {",
-    "    button.hidden = false;",
-    "    button.addEventListener(\"click\", () => copy(button));",
-    "  }",
-    "",
-    "  /* The values under the pointer, or at the place that the arrow keys move. */",
-    "  function bytes(value) {",
-    "    const units = [\"bytes\", \"KiB\", \"MiB\", \"GiB\", \"TiB\"];",
-    "    let unit = 0;",
-    "    for (; value > 1024 && unit + 1 < units.length; unit++) value /= 1024;",
-    "    return (unit === 0 ? value : value.toFixed(2)) + \" \" + units[unit];",
-    "  }",
-    "  function follow(svg) {",
-    "    const figure = svg.closest(\"figure\"), out = figure.querySelector(\".value\"), axis = svg.dataset.axis;",
-    "    const lines = all(\".data\", svg).map(data => ({",
-    "      name: data.dataset.name,",
-    "      points: data.dataset.points.split(\";\").map(point => point.split(\" \").map(Number)),",
-    "    }));",
-    "    const cursor = document.createElementNS(\"http:\" + \"//www.w3.org/2000/svg\", \"line\");",
-    "    cursor.setAttribute(\"class\", \"cursor\");",
-    "    cursor.setAttribute(\"y1\", 0);",
-    "    cursor.setAttribute(\"y2\", 1000);",
-    "    function place(value) {",
-    "      return axis ? axis + \" \" + value : new Date(value * 1000).toISOString().slice(11, 19);",
-    "    }",
-    "    function show(x) {",
-    "      let found = null;",
-    "      const texts = lines.map(line => {",
-    "        const near = line.points.reduce((best, point) => Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best);",
-    "        if (!found) found = near;",
-    "        return line.name + \" \" + bytes(near[2]);",
-    "      });",
-    "      cursor.setAttribute(\"x1\", found[0]);",
-    "      cursor.setAttribute(\"x2\", found[0]);",
-    "      svg.append(cursor);",
-    "      out.textContent = place(found[1]) + \": \" + texts.join(\", \");",
-    "      return found[0];",
-    "    }",
-    "    svg.addEventListener(\"pointermove\", event => {",
-    "      const box = svg.getBoundingClientRect();",
-    "      show(10000 * (event.clientX - box.left) / box.width);",
-    "    });",
-    "    svg.addEventListener(\"pointerleave\", () => {",
-    "      cursor.remove();",
-    "      out.textContent = \"\";",
-    "    });",
-    "    let at = 0;",
-    "    svg.setAttribute(\"tabindex\", \"0\");",
-    "    svg.addEventListener(\"keydown\", event => {",
-    "      const points = lines[0].points, step = event.key === \"ArrowRight\" ? 1 : event.key === \"ArrowLeft\" ? -1 : 0;",
-    "      if (step === 0) return;",
-    "      event.preventDefault();",
-    "      at = Math.min(points.length - 1, Math.max(0, at + step));",
-    "      show(points[at][0]);",
-    "    });",
-    "  }",
-    "  for (const svg of all(\".plot svg\")) follow(svg);",
-    "",
-    "  /* A link into a closed box opens it. */",
-    "  function open() {",
-    "    const target = /^#[a-z]+(-[0-9]+)?$/.test(location.hash) ? document.getElementById(location.hash.slice(1)) : null;",
-    "    const box = target ? target.closest(\"details\") : null;",
-    "    if (!box || box.open) return;",
-    "    box.open = true;",
-    "    target.scrollIntoView();",
-    "  }",
-    "  addEventListener(\"hashchange\", open);",
-    "  open();",
-    "",
-    "  /* Everything is on paper. */",
-    "  let closed = [];",
-    "  addEventListener(\"beforeprint\", () => {",
-    "    closed = all(\"details:not([open])\");",
-    "    for (const box of closed) box.open = true;",
-    "  });",
-    "  addEventListener(\"afterprint\", () => {",
-    "    for (const box of closed) box.open = false;",
-    "  });",
-    "}());",
-};
+static const char script[] =
+    "(function () {\n"
+    "  \"use strict\";\n"
+    "  const all = (selector, root) => Array.from((root || document).querySelectorAll(selector));\n"
+    "\n"
+    "  /* Copies without a clipboard of the browser (a page from a file may have none) go by a selection. */\n"
+    "  function copy(button) {\n"
+    "    const text = button.dataset.copy;\n"
+    "    const done = () => { button.textContent = \"copied\"; setTimeout(() => { button.textContent = \"copy\"; }, 1500); };\n"
+    "    const select = () => {\n"
+    "      const area = document.createElement(\"textarea\");\n"
+    "      area.value = text;\n"
+    "      document.body.append(area);\n"
+    "      area.select();\n"
+    "      if (document.execCommand(\"copy\")) done();\n"
+    "      area.remove();\n"
+    "    };\n"
+    "    if (navigator.clipboard && window.isSecureContext) navigator.clipboard.writeText(text).then(done, select);\n"
+    "    else select();\n"
+    "  }\n"
+    "  for (const button of all(\".copy\")) {\n"
+    "    button.hidden = false;\n"
+    "    button.addEventListener(\"click\", () => copy(button));\n"
+    "  }\n"
+    "\n"
+    "  /* The values under the pointer, or at the place that the arrow keys move. */\n"
+    "  function bytes(value) {\n"
+    "    const units = [\"bytes\", \"KiB\", \"MiB\", \"GiB\", \"TiB\"];\n"
+    "    let unit = 0;\n"
+    "    for (; value > 1024 && unit + 1 < units.length; unit++) value /= 1024;\n"
+    "    return (unit === 0 ? value : value.toFixed(2)) + \" \" + units[unit];\n"
+    "  }\n"
+    "  function follow(svg) {\n"
+    "    const figure = svg.closest(\"figure\"), out = figure.querySelector(\".value\"), axis = svg.dataset.axis;\n"
+    "    const lines = all(\".data\", svg).map(data => ({\n"
+    "      name: data.dataset.name,\n"
+    "      points: data.dataset.points.split(\";\").map(point => point.split(\" \").map(Number)),\n"
+    "    }));\n"
+    "    const cursor = document.createElementNS(\"http:\" + \"//www.w3.org/2000/svg\", \"line\");\n"
+    "    cursor.setAttribute(\"class\", \"cursor\");\n"
+    "    cursor.setAttribute(\"y1\", 0);\n"
+    "    cursor.setAttribute(\"y2\", 1000);\n"
+    "    function place(value) {\n"
+    "      return axis ? axis + \" \" + value : new Date(value * 1000).toISOString().slice(11, 19);\n"
+    "    }\n"
+    "    function show(x) {\n"
+    "      let found = null;\n"
+    "      const texts = lines.map(line => {\n"
+    "        const near = line.points.reduce((best, point) => Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best);\n"
+    "        if (!found) found = near;\n"
+    "        return line.name + \" \" + bytes(near[2]);\n"
+    "      });\n"
+    "      cursor.setAttribute(\"x1\", found[0]);\n"
+    "      cursor.setAttribute(\"x2\", found[0]);\n"
+    "      svg.append(cursor);\n"
+    "      out.textContent = place(found[1]) + \": \" + texts.join(\", \");\n"
+    "      return found[0];\n"
+    "    }\n"
+    "    svg.addEventListener(\"pointermove\", event => {\n"
+    "      const box = svg.getBoundingClientRect();\n"
+    "      show(10000 * (event.clientX - box.left) / box.width);\n"
+    "    });\n"
+    "    svg.addEventListener(\"pointerleave\", () => {\n"
+    "      cursor.remove();\n"
+    "      out.textContent = \"\";\n"
+    "    });\n"
+    "    let at = 0;\n"
+    "    svg.setAttribute(\"tabindex\", \"0\");\n"
+    "    svg.addEventListener(\"keydown\", event => {\n"
+    "      const points = lines[0].points, step = event.key === \"ArrowRight\" ? 1 : event.key === \"ArrowLeft\" ? -1 : 0;\n"
+    "      if (step === 0) return;\n"
+    "      event.preventDefault();\n"
+    "      at = Math.min(points.length - 1, Math.max(0, at + step));\n"
+    "      show(points[at][0]);\n"
+    "    });\n"
+    "  }\n"
+    "  for (const svg of all(\".plot svg\")) follow(svg);\n"
+    "\n"
+    "  /* A link into a closed box opens it. */\n"
+    "  function open() {\n"
+    "    const target = /^#[a-z]+(-[0-9]+)?$/.test(location.hash) ? document.getElementById(location.hash.slice(1)) : null;\n"
+    "    const box = target ? target.closest(\"details\") : null;\n"
+    "    if (!box || box.open) return;\n"
+    "    box.open = true;\n"
+    "    target.scrollIntoView();\n"
+    "  }\n"
+    "  addEventListener(\"hashchange\", open);\n"
+    "  open();\n"
+    "\n"
+    "  /* Everything is on paper. */\n"
+    "  let closed = [];\n"
+    "  addEventListener(\"beforeprint\", () => {\n"
+    "    closed = all(\"details:not([open])\");\n"
+    "    for (const box of closed) box.open = true;\n"
+    "  });\n"
+    "  addEventListener(\"afterprint\", () => {\n"
+    "    for (const box of closed) box.open = false;\n"
+    "  });\n"
+    "}());\n";
 /* clang-format on */
 
-const struct wo_html_part wo__document_script = {
-    .lines = script, .count = sizeof script / sizeof *script, .hash = "sha256-nq3sTZA9y403Fxt/gMvwq0YdEien5uCW+y+9TOgw28E="};
+const struct wo_html_part wo__document_script = {.text = {script, sizeof script - 1},
+                                                 .hash = "sha256-nq3sTZA9y403Fxt/gMvwq0YdEien5uCW+y+9TOgw28E="};

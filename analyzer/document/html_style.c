@@ -1,178 +1,177 @@
-/* The style sheet of the page of one job, beside the shared one. See html_internal.h. */
-#include "analyzer/document/html_internal.h"
+/* The style sheet of the page of one job, beside the shared one. See page_internal.h. */
+#include "analyzer/document/page_internal.h"
 
 /* clang-format off */
-static const char *const style[] = {
-    ":root { --tensors: #b8432f; --idle: #a86a00; --own: #7a56ad; --others: #2c6cae; --free: #e7ebef; --unknown: #7b8590; --good: #1f7a45; --mark: #ffe08a; --marked: #1c2127;",
-    "  --parameter: #3b6fb6; --gradient: #2f7d52; --optimizer: #7a56ad; --activation: #bf5634; --logits: #b03060; --temporary: #94700f; --workspace: #587888; --communication: #1f7f7f; --input: #8a7048; }",
-    "@media (prefers-color-scheme: dark) { :root:not([data-theme=light]) { --tensors: #e0705a; --idle: #d99a2b; --own: #a98ad8; --others: #6ba6e0; --free: #2a323b; --unknown: #8b95a1; --good: #5cc489; --mark: #6a5310; --marked: #fff6d8;",
-    "  --parameter: #6b9be0; --gradient: #5cb585; --optimizer: #b195e0; --activation: #e28460; --logits: #e8709f; --temporary: #d9b04a; --workspace: #8fb0c0; --communication: #4cc0c0; --input: #c0a274; } }",
-    ":root[data-theme=dark] { --tensors: #e0705a; --idle: #d99a2b; --own: #a98ad8; --others: #6ba6e0; --free: #2a323b; --unknown: #8b95a1; --good: #5cc489; --mark: #6a5310; --marked: #fff6d8;",
-    "  --parameter: #6b9be0; --gradient: #5cb585; --optimizer: #b195e0; --activation: #e28460; --logits: #e8709f; --temporary: #d9b04a; --workspace: #8fb0c0; --communication: #4cc0c0; --input: #c0a274; }",
-    "body { max-width: 920px; padding-top: 28px; }",
-    "header { flex-wrap: nowrap; justify-content: space-between; margin-bottom: 10px; }",
-    ".job { margin: 0; color: var(--soft); overflow-wrap: anywhere; min-width: 0; }",
-    "#theme { flex: none; }",
-    "main > section { margin-top: 40px; }",
-    "main > section:first-child { margin-top: 0; }",
-    "h2 { margin: 0 0 12px; font-size: 20px; }",
-    "h3 { margin: 20px 0 6px; }",
-    "code, .place, .frame code { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; }",
-    ".place { color: var(--soft); }",
-    "#verdict { position: relative; padding: 20px 24px 22px; background: var(--card); border: 1px solid var(--line); border-left: 5px solid var(--soft); border-radius: 8px; }",
-    "#verdict.bad { border-left-color: var(--bad); }",
-    "#verdict.good { border-left-color: var(--good); }",
-    "h1 { padding-right: 84px; line-height: 1.25; overflow-wrap: anywhere; }",
-    ".kind { display: block; margin-bottom: 2px; color: var(--soft); font-size: 13px; font-weight: 700; letter-spacing: .06em; }",
-    ".bad .kind { color: var(--bad); }",
-    ".good .kind { color: var(--good); }",
-    ".kind:only-child { font-size: 22px; }",
-    ".sure { position: absolute; top: 20px; right: 24px; margin: 0; padding: 2px 12px; border: 1px solid var(--line); border-radius: 20px; background: var(--page); color: var(--soft); font-size: 13px; }",
-    "#card { margin-top: 18px; }",
-    "#card figcaption { margin-bottom: 6px; color: var(--soft); font-size: 13px; font-weight: 400; }",
-    "svg.card { width: 100%; height: 30px; border-radius: 5px; background: var(--free); }",
-    ".part { stroke: var(--card); stroke-width: 1.5; fill: var(--unknown); }",
-    ".allocated { fill: var(--tensors); }",
-    ".reserved_unallocated { fill: var(--idle); }",
-    ".non_pytorch { fill: var(--own); }",
-    ".other_processes { fill: var(--others); }",
-    ".free { fill: var(--free); }",
-    ".legend { display: flex; flex-wrap: wrap; gap: 4px 18px; margin: 8px 0 0; padding: 0; list-style: none; font-size: 13px; font-variant-numeric: tabular-nums; }",
-    ".legend li { display: flex; align-items: center; gap: 6px; }",
-    ".key { flex: none; width: 12px; height: 12px; border: 1px solid var(--soft); border-radius: 3px; }",
-    ".key .part { stroke: none; }",
-    "dl { margin: 0; }",
-    ".rows, .facts { display: grid; gap: 6px; }",
-    ".rows { margin-top: 18px; }",
-    ".rows div, .facts div { display: grid; grid-template-columns: 7.5em minmax(0, 1fr); gap: 12px; }",
-    ".facts { margin: 16px 0; gap: 4px; }",
-    "dt { color: var(--soft); }",
-    "dd { margin: 0; overflow-wrap: anywhere; }",
-    "#change { padding: 18px 24px 20px; border: 1px solid var(--line); border-radius: 8px; }",
-    "main > #change { margin-top: 16px; }",
-    "#change h2 { margin-bottom: 4px; }",
-    ".what { margin: 0 0 12px; font-size: 16px; }",
-    ".price { color: var(--soft); font-size: 14px; white-space: nowrap; }",
-    ".price::before { content: \"\\B7\\00A0\"; }",
-    ".changes, .commands { margin: 0; padding: 0; list-style: none; border: 1px solid var(--line); border-radius: 6px; background: var(--card); }",
-    ".changes li, .commands li { display: grid; grid-template-columns: minmax(9em, 15em) minmax(0, 1fr) auto; gap: 12px; align-items: baseline; padding: 7px 12px; border-top: 1px solid var(--line); }",
-    ".changes li:first-child, .commands li:first-child { border-top: 0; }",
-    ".changes li .place:empty { display: none; }",
-    ".changes li .place:empty + code { grid-column: 1 / 3; }",
-    ".commands li { grid-template-columns: 8em minmax(0, 1fr) auto; }",
-    ".commands code:first-child { grid-column: 1 / 3; }",
-    ".commands span { color: var(--soft); font-size: 14px; }",
-    "del { color: var(--soft); text-decoration: line-through; }",
-    "ins { color: var(--good); font-weight: 700; text-decoration: none; }",
-    ".to { color: var(--soft); }",
-    ".copy { padding: 1px 9px; border: 1px solid var(--line); border-radius: 5px; background: var(--page); color: var(--soft); font-size: 12px; }",
-    ".copy:hover { color: var(--ink); }",
-    ".judged { margin: 12px 0 0; color: var(--soft); overflow-wrap: anywhere; }",
-    ".judged.yes { color: var(--good); font-weight: 600; }",
-    ".judged.yes::before { content: \"\\2713\\00A0\"; }",
-    "tbody tr:nth-child(even) { background: none; }",
-    "tr.enough td:last-child { color: var(--good); font-weight: 600; }",
-    "tbody th { color: var(--ink); font-weight: 400; white-space: normal; overflow-wrap: anywhere; }",
-    "td p { margin: 0 0 4px; }",
-    "td p.conflict { font-weight: 600; }",
-    "nav { margin: 40px 0 0; padding: 10px 0; border-top: 1px solid var(--line); border-bottom: 1px solid var(--line); gap: 4px 20px; }",
-    "nav + section { margin-top: 28px; }",
-    "[id] { scroll-margin-top: 12px; }",
-    ".line { margin-bottom: 12px; }",
-    ".line figcaption { margin-bottom: 4px; }",
-    "mark { padding: 0 2px; border-radius: 3px; background: var(--mark); color: var(--marked); font-weight: 700; }",
-    ".frame, .summary { margin: 8px 0; }",
-    ".columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 330px), 1fr)); gap: 0 32px; }",
-    ".reasons, .sums, .events { margin: 0; padding-left: 1.2em; }",
-    ".reasons li, .sums li, .events li { margin: 4px 0; overflow-wrap: anywhere; }",
-    ".reasons.for li::marker { content: \"+\\00A0\\00A0\"; color: var(--good); font-weight: 700; }",
-    ".reasons.against li::marker { content: \"\\2212\\00A0\\00A0\"; color: var(--bad); font-weight: 700; }",
-    ".events { font-size: 13px; }",
-    "details { margin: 0 0 8px; }",
-    ".lines { margin-top: 16px; }",
-    ".lines .line { margin-top: 12px; }",
-    "summary span { margin-left: 8px; font-size: 14px; }",
-    "summary b { display: inline-block; min-width: 1.4em; color: var(--soft); }",
-    ".body { padding: 12px 0 4px; }",
-    "details details { background: var(--card); }",
-    ".chart { margin: 20px 0 0; }",
-    ".chart figcaption { margin-bottom: 4px; }",
-    ".plot { margin-top: 14px; display: grid; grid-template-columns: 5.2em minmax(0, 1fr); grid-template-rows: auto auto; gap: 4px 8px; }",
-    ".ticks { margin: -.7em 0; display: flex; flex-direction: column; justify-content: space-between; text-align: right; }",
-    ".ticks, .axis { color: var(--soft); font-size: 12px; font-variant-numeric: tabular-nums; }",
-    ".axis { grid-column: 2; display: flex; justify-content: space-between; }",
-    ".plot svg { width: 100%; height: 190px; overflow: visible; border-left: 1px solid var(--line); border-bottom: 1px solid var(--soft); }",
-    ".plot path, .plot line { vector-effect: non-scaling-stroke; fill: none; stroke-width: 1.6; }",
-    ".plot .area { fill: var(--others); fill-opacity: .16; stroke: none; }",
-    ".plot .curve { stroke: var(--others); }",
-    ".plot .area.second { fill: var(--tensors); }",
-    ".plot .curve.second { stroke: var(--tensors); }",
-    ".plot .dots { stroke: var(--others); stroke-width: 5; stroke-linecap: round; }",
-    ".plot .dots.second { stroke: var(--tensors); }",
-    ".plot .limit { stroke: var(--bad); stroke-dasharray: 6 4; }",
-    ".plot .grid { stroke: var(--line); stroke-width: 1; }",
-    ".key .first { fill: var(--others); }",
-    ".key .second { fill: var(--tensors); }",
-    ".dashes { width: 18px; border-top: 2px dashed var(--bad); }",
-    ".plot .cursor { stroke: var(--ink); stroke-width: 1; }",
-    ".plot .failed { stroke: var(--bad); }",
-    ".value { min-height: 1.4em; margin: 2px 0 0; color: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; }",
-    ".lanes { display: grid; grid-template-columns: fit-content(40%) minmax(0, 1fr); gap: 2px 14px; align-items: center; margin: 12px 0; font-size: 13px; }",
-    ".who { overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }",
-    ".lanes svg { width: 100%; height: 22px; overflow: visible; }",
-    ".life { stroke: var(--line); stroke-width: 5; stroke-linecap: round; vector-effect: non-scaling-stroke; }",
-    ".mark { stroke-linecap: round; vector-effect: non-scaling-stroke; fill: none; }",
-    ".mark.dead { stroke: var(--bad); stroke-width: 15; }",
-    ".mark.after { stroke: var(--idle); stroke-width: 9; }",
-    ".dot { flex: none; width: 12px; height: 12px; }",
-    ".dot.dead { fill: var(--bad); }",
-    ".dot.after { fill: var(--idle); }",
-    ".map { display: grid; gap: 3px; margin: 10px 0; }",
-    ".segment { display: grid; grid-template-columns: 6.2em minmax(0, 1fr); gap: 10px; align-items: center; font-size: 12px; color: var(--soft); }",
-    ".segment svg { height: 15px; background: var(--free); border-radius: 2px; }",
-    ".sort { fill: var(--unknown); stroke: var(--page); stroke-width: .6; vector-effect: non-scaling-stroke; }",
-    ".sort.free { fill: var(--free); }",
-    ".sort.pending { fill: var(--soft); }",
-    ".sort.parameter { fill: var(--parameter); }",
-    ".sort.gradient { fill: var(--gradient); }",
-    ".sort.optimizer_state { fill: var(--optimizer); }",
-    ".sort.activation { fill: var(--activation); }",
-    ".sort.logits { fill: var(--logits); }",
-    ".sort.temporary { fill: var(--temporary); }",
-    ".sort.workspace { fill: var(--workspace); }",
-    ".sort.communication { fill: var(--communication); }",
-    ".sort.input { fill: var(--input); }",
-    "@media (max-width: 640px) {",
-    "  #verdict, #change { padding: 16px; }",
-    "  .sure { position: static; display: inline-block; margin-top: 8px; }",
-    "  h1 { padding-right: 0; font-size: 22px; }",
-    "  .rows div, .facts div { grid-template-columns: 1fr; gap: 0; }",
-    "  .rows, .facts { gap: 10px; }",
-    "  .changes li, .commands li { grid-template-columns: minmax(0, 1fr) auto; gap: 2px 10px; }",
-    "  .changes li .place, .commands li span { grid-column: 1 / 3; }",
-    "  .changes li .place:empty + code, .commands code:first-child { grid-column: 1; }",
-    "  .stack thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }",
-    "  .stack tr { display: block; padding: 8px 0; border-bottom: 1px solid var(--line); }",
-    "  .stack td, .stack th { display: grid; grid-template-columns: 6.5em minmax(0, 1fr); gap: 10px; padding: 2px 0; border: 0; text-align: left; white-space: normal; }",
-    "  .stack td > *, .stack th > * { grid-column: 2; }",
-    "  .stack td::before, .stack th::before { content: attr(data-label); color: var(--soft); }",
-    "  .stack .none { display: none; }",
-    "  .plot { grid-template-columns: 4.2em minmax(0, 1fr); }",
-    "}",
-    "@media print {",
-    "  :root:root:root { color-scheme: light; --page: #ffffff; --ink: #000000; --soft: #4a535c; --line: #c9d0d7; --card: #ffffff; --bad: #c4432b; --link: #0a58a8; --note: #fff4d6;",
-    "    --tensors: #b8432f; --idle: #a86a00; --own: #7a56ad; --others: #2c6cae; --free: #e7ebef; --unknown: #7b8590; --good: #1f7a45; --mark: #ffe08a; --marked: #1c2127;",
-    "    --parameter: #3b6fb6; --gradient: #2f7d52; --optimizer: #7a56ad; --activation: #bf5634; --logits: #b03060; --temporary: #94700f; --workspace: #587888; --communication: #1f7f7f; --input: #8a7048; }",
-    "  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }",
-    "  body { max-width: none; padding: 0; font-size: 10pt; }",
-    "  .copy, nav, .value { display: none; }",
-    "  a { color: inherit; }",
-    "  figure, li, tr, .changes, #verdict, #change { break-inside: avoid; }",
-    "  h2, h3, summary { break-after: avoid; }",
-    "  details::details-content { content-visibility: visible; block-size: auto; }",
-    "}",
-};
+static const char style[] =
+    ":root { --tensors: #b8432f; --idle: #a86a00; --own: #7a56ad; --others: #2c6cae; --free: #e7ebef; --unknown: #7b8590; --good: #1f7a45; --mark: #ffe08a; --marked: #1c2127;\n"
+    "  --parameter: #3b6fb6; --gradient: #2f7d52; --optimizer: #7a56ad; --activation: #bf5634; --logits: #b03060; --temporary: #94700f; --workspace: #587888; --communication: #1f7f7f; --input: #8a7048; }\n"
+    "@media (prefers-color-scheme: dark) { :root:not([data-theme=light]) { --tensors: #e0705a; --idle: #d99a2b; --own: #a98ad8; --others: #6ba6e0; --free: #2a323b; --unknown: #8b95a1; --good: #5cc489; --mark: #6a5310; --marked: #fff6d8;\n"
+    "  --parameter: #6b9be0; --gradient: #5cb585; --optimizer: #b195e0; --activation: #e28460; --logits: #e8709f; --temporary: #d9b04a; --workspace: #8fb0c0; --communication: #4cc0c0; --input: #c0a274; } }\n"
+    ":root[data-theme=dark] { --tensors: #e0705a; --idle: #d99a2b; --own: #a98ad8; --others: #6ba6e0; --free: #2a323b; --unknown: #8b95a1; --good: #5cc489; --mark: #6a5310; --marked: #fff6d8;\n"
+    "  --parameter: #6b9be0; --gradient: #5cb585; --optimizer: #b195e0; --activation: #e28460; --logits: #e8709f; --temporary: #d9b04a; --workspace: #8fb0c0; --communication: #4cc0c0; --input: #c0a274; }\n"
+    "body { max-width: 920px; padding-top: 28px; }\n"
+    "header { flex-wrap: nowrap; justify-content: space-between; margin-bottom: 10px; }\n"
+    ".job { margin: 0; color: var(--soft); overflow-wrap: anywhere; min-width: 0; }\n"
+    "#theme { flex: none; }\n"
+    "main > section { margin-top: 40px; }\n"
+    "main > section:first-child { margin-top: 0; }\n"
+    "h2 { margin: 0 0 12px; font-size: 20px; }\n"
+    "h3 { margin: 20px 0 6px; }\n"
+    "code, .place, .frame code { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; }\n"
+    ".place { color: var(--soft); }\n"
+    "#verdict { position: relative; padding: 20px 24px 22px; background: var(--card); border: 1px solid var(--line); border-left: 5px solid var(--soft); border-radius: 8px; }\n"
+    "#verdict.bad { border-left-color: var(--bad); }\n"
+    "#verdict.good { border-left-color: var(--good); }\n"
+    "h1 { padding-right: 84px; line-height: 1.25; overflow-wrap: anywhere; }\n"
+    ".kind { display: block; margin-bottom: 2px; color: var(--soft); font-size: 13px; font-weight: 700; letter-spacing: .06em; }\n"
+    ".bad .kind { color: var(--bad); }\n"
+    ".good .kind { color: var(--good); }\n"
+    ".kind:only-child { font-size: 22px; }\n"
+    ".sure { position: absolute; top: 20px; right: 24px; margin: 0; padding: 2px 12px; border: 1px solid var(--line); border-radius: 20px; background: var(--page); color: var(--soft); font-size: 13px; }\n"
+    "#card { margin-top: 18px; }\n"
+    "#card figcaption { margin-bottom: 6px; color: var(--soft); font-size: 13px; font-weight: 400; }\n"
+    "svg.card { width: 100%; height: 30px; border-radius: 5px; background: var(--free); }\n"
+    ".part { stroke: var(--card); stroke-width: 1.5; fill: var(--unknown); }\n"
+    ".allocated { fill: var(--tensors); }\n"
+    ".reserved_unallocated { fill: var(--idle); }\n"
+    ".non_pytorch { fill: var(--own); }\n"
+    ".other_processes { fill: var(--others); }\n"
+    ".free { fill: var(--free); }\n"
+    ".legend { display: flex; flex-wrap: wrap; gap: 4px 18px; margin: 8px 0 0; padding: 0; list-style: none; font-size: 13px; font-variant-numeric: tabular-nums; }\n"
+    ".legend li { display: flex; align-items: center; gap: 6px; }\n"
+    ".key { flex: none; width: 12px; height: 12px; border: 1px solid var(--soft); border-radius: 3px; }\n"
+    ".key .part { stroke: none; }\n"
+    "dl { margin: 0; }\n"
+    ".rows, .facts { display: grid; gap: 6px; }\n"
+    ".rows { margin-top: 18px; }\n"
+    ".rows div, .facts div { display: grid; grid-template-columns: 7.5em minmax(0, 1fr); gap: 12px; }\n"
+    ".facts { margin: 16px 0; gap: 4px; }\n"
+    "dt { color: var(--soft); }\n"
+    "dd { margin: 0; overflow-wrap: anywhere; }\n"
+    "#change { padding: 18px 24px 20px; border: 1px solid var(--line); border-radius: 8px; }\n"
+    "main > #change { margin-top: 16px; }\n"
+    "#change h2 { margin-bottom: 4px; }\n"
+    ".what { margin: 0 0 12px; font-size: 16px; }\n"
+    ".price { color: var(--soft); font-size: 14px; white-space: nowrap; }\n"
+    ".price::before { content: \"\\B7\\00A0\"; }\n"
+    ".changes, .commands { margin: 0; padding: 0; list-style: none; border: 1px solid var(--line); border-radius: 6px; background: var(--card); }\n"
+    ".changes li, .commands li { display: grid; grid-template-columns: minmax(9em, 15em) minmax(0, 1fr) auto; gap: 12px; align-items: baseline; padding: 7px 12px; border-top: 1px solid var(--line); }\n"
+    ".changes li:first-child, .commands li:first-child { border-top: 0; }\n"
+    ".changes li .place:empty { display: none; }\n"
+    ".changes li .place:empty + code { grid-column: 1 / 3; }\n"
+    ".commands li { grid-template-columns: 8em minmax(0, 1fr) auto; }\n"
+    ".commands code:first-child { grid-column: 1 / 3; }\n"
+    ".commands span { color: var(--soft); font-size: 14px; }\n"
+    "del { color: var(--soft); text-decoration: line-through; }\n"
+    "ins { color: var(--good); font-weight: 700; text-decoration: none; }\n"
+    ".to { color: var(--soft); }\n"
+    ".copy { padding: 1px 9px; border: 1px solid var(--line); border-radius: 5px; background: var(--page); color: var(--soft); font-size: 12px; }\n"
+    ".copy:hover { color: var(--ink); }\n"
+    ".judged { margin: 12px 0 0; color: var(--soft); overflow-wrap: anywhere; }\n"
+    ".judged.yes { color: var(--good); font-weight: 600; }\n"
+    ".judged.yes::before { content: \"\\2713\\00A0\"; }\n"
+    "tbody tr:nth-child(even) { background: none; }\n"
+    "tr.enough td:last-child { color: var(--good); font-weight: 600; }\n"
+    "tbody th { color: var(--ink); font-weight: 400; white-space: normal; overflow-wrap: anywhere; }\n"
+    "td p { margin: 0 0 4px; }\n"
+    "td p.conflict { font-weight: 600; }\n"
+    "nav { margin: 40px 0 0; padding: 10px 0; border-top: 1px solid var(--line); border-bottom: 1px solid var(--line); gap: 4px 20px; }\n"
+    "nav + section { margin-top: 28px; }\n"
+    "[id] { scroll-margin-top: 12px; }\n"
+    ".line { margin-bottom: 12px; }\n"
+    ".line figcaption { margin-bottom: 4px; }\n"
+    "mark { padding: 0 2px; border-radius: 3px; background: var(--mark); color: var(--marked); font-weight: 700; }\n"
+    ".frame, .summary { margin: 8px 0; }\n"
+    ".columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 330px), 1fr)); gap: 0 32px; }\n"
+    ".reasons, .sums, .events { margin: 0; padding-left: 1.2em; }\n"
+    ".reasons li, .sums li, .events li { margin: 4px 0; overflow-wrap: anywhere; }\n"
+    ".reasons.for li::marker { content: \"+\\00A0\\00A0\"; color: var(--good); font-weight: 700; }\n"
+    ".reasons.against li::marker { content: \"\\2212\\00A0\\00A0\"; color: var(--bad); font-weight: 700; }\n"
+    ".events { font-size: 13px; }\n"
+    "details { margin: 0 0 8px; }\n"
+    ".lines { margin-top: 16px; }\n"
+    ".lines .line { margin-top: 12px; }\n"
+    "summary span { margin-left: 8px; font-size: 14px; }\n"
+    "summary b { display: inline-block; min-width: 1.4em; color: var(--soft); }\n"
+    ".body { padding: 12px 0 4px; }\n"
+    "details details { background: var(--card); }\n"
+    ".chart { margin: 20px 0 0; }\n"
+    ".chart figcaption { margin-bottom: 4px; }\n"
+    ".plot { margin-top: 14px; display: grid; grid-template-columns: 5.2em minmax(0, 1fr); grid-template-rows: auto auto; gap: 4px 8px; }\n"
+    ".ticks { margin: -.7em 0; display: flex; flex-direction: column; justify-content: space-between; text-align: right; }\n"
+    ".ticks, .axis { color: var(--soft); font-size: 12px; font-variant-numeric: tabular-nums; }\n"
+    ".axis { grid-column: 2; display: flex; justify-content: space-between; }\n"
+    ".plot svg { width: 100%; height: 190px; overflow: visible; border-left: 1px solid var(--line); border-bottom: 1px solid var(--soft); }\n"
+    ".plot path, .plot line { vector-effect: non-scaling-stroke; fill: none; stroke-width: 1.6; }\n"
+    ".plot .area { fill: var(--others); fill-opacity: .16; stroke: none; }\n"
+    ".plot .curve { stroke: var(--others); }\n"
+    ".plot .area.second { fill: var(--tensors); }\n"
+    ".plot .curve.second { stroke: var(--tensors); }\n"
+    ".plot .dots { stroke: var(--others); stroke-width: 5; stroke-linecap: round; }\n"
+    ".plot .dots.second { stroke: var(--tensors); }\n"
+    ".plot .limit { stroke: var(--bad); stroke-dasharray: 6 4; }\n"
+    ".plot .grid { stroke: var(--line); stroke-width: 1; }\n"
+    ".key .first { fill: var(--others); }\n"
+    ".key .second { fill: var(--tensors); }\n"
+    ".dashes { width: 18px; border-top: 2px dashed var(--bad); }\n"
+    ".plot .cursor { stroke: var(--ink); stroke-width: 1; }\n"
+    ".plot .failed { stroke: var(--bad); }\n"
+    ".value { min-height: 1.4em; margin: 2px 0 0; color: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; }\n"
+    ".lanes { display: grid; grid-template-columns: fit-content(40%) minmax(0, 1fr); gap: 2px 14px; align-items: center; margin: 12px 0; font-size: 13px; }\n"
+    ".who { overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }\n"
+    ".lanes svg { width: 100%; height: 22px; overflow: visible; }\n"
+    ".life { stroke: var(--line); stroke-width: 5; stroke-linecap: round; vector-effect: non-scaling-stroke; }\n"
+    ".mark { stroke-linecap: round; vector-effect: non-scaling-stroke; fill: none; }\n"
+    ".mark.dead { stroke: var(--bad); stroke-width: 15; }\n"
+    ".mark.after { stroke: var(--idle); stroke-width: 9; }\n"
+    ".dot { flex: none; width: 12px; height: 12px; }\n"
+    ".dot.dead { fill: var(--bad); }\n"
+    ".dot.after { fill: var(--idle); }\n"
+    ".map { display: grid; gap: 3px; margin: 10px 0; }\n"
+    ".segment { display: grid; grid-template-columns: 6.2em minmax(0, 1fr); gap: 10px; align-items: center; font-size: 12px; color: var(--soft); }\n"
+    ".segment svg { height: 15px; background: var(--free); border-radius: 2px; }\n"
+    ".sort { fill: var(--unknown); stroke: var(--page); stroke-width: .6; vector-effect: non-scaling-stroke; }\n"
+    ".sort.free { fill: var(--free); }\n"
+    ".sort.pending { fill: var(--soft); }\n"
+    ".sort.parameter { fill: var(--parameter); }\n"
+    ".sort.gradient { fill: var(--gradient); }\n"
+    ".sort.optimizer_state { fill: var(--optimizer); }\n"
+    ".sort.activation { fill: var(--activation); }\n"
+    ".sort.logits { fill: var(--logits); }\n"
+    ".sort.temporary { fill: var(--temporary); }\n"
+    ".sort.workspace { fill: var(--workspace); }\n"
+    ".sort.communication { fill: var(--communication); }\n"
+    ".sort.input { fill: var(--input); }\n"
+    "@media (max-width: 640px) {\n"
+    "  #verdict, #change { padding: 16px; }\n"
+    "  .sure { position: static; display: inline-block; margin-top: 8px; }\n"
+    "  h1 { padding-right: 0; font-size: 22px; }\n"
+    "  .rows div, .facts div { grid-template-columns: 1fr; gap: 0; }\n"
+    "  .rows, .facts { gap: 10px; }\n"
+    "  .changes li, .commands li { grid-template-columns: minmax(0, 1fr) auto; gap: 2px 10px; }\n"
+    "  .changes li .place, .commands li span { grid-column: 1 / 3; }\n"
+    "  .changes li .place:empty + code, .commands code:first-child { grid-column: 1; }\n"
+    "  .stack thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }\n"
+    "  .stack tr { display: block; padding: 8px 0; border-bottom: 1px solid var(--line); }\n"
+    "  .stack td, .stack th { display: grid; grid-template-columns: 6.5em minmax(0, 1fr); gap: 10px; padding: 2px 0; border: 0; text-align: left; white-space: normal; }\n"
+    "  .stack td > *, .stack th > * { grid-column: 2; }\n"
+    "  .stack td::before, .stack th::before { content: attr(data-label); color: var(--soft); }\n"
+    "  .stack .none { display: none; }\n"
+    "  .plot { grid-template-columns: 4.2em minmax(0, 1fr); }\n"
+    "}\n"
+    "@media print {\n"
+    "  :root:root:root { color-scheme: light; --page: #ffffff; --ink: #000000; --soft: #4a535c; --line: #c9d0d7; --card: #ffffff; --bad: #c4432b; --link: #0a58a8; --note: #fff4d6;\n"
+    "    --tensors: #b8432f; --idle: #a86a00; --own: #7a56ad; --others: #2c6cae; --free: #e7ebef; --unknown: #7b8590; --good: #1f7a45; --mark: #ffe08a; --marked: #1c2127;\n"
+    "    --parameter: #3b6fb6; --gradient: #2f7d52; --optimizer: #7a56ad; --activation: #bf5634; --logits: #b03060; --temporary: #94700f; --workspace: #587888; --communication: #1f7f7f; --input: #8a7048; }\n"
+    "  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }\n"
+    "  body { max-width: none; padding: 0; font-size: 10pt; }\n"
+    "  .copy, nav, .value { display: none; }\n"
+    "  a { color: inherit; }\n"
+    "  figure, li, tr, .changes, #verdict, #change { break-inside: avoid; }\n"
+    "  h2, h3, summary { break-after: avoid; }\n"
+    "  details::details-content { content-visibility: visible; block-size: auto; }\n"
+    "}\n";
 /* clang-format on */
 
-const struct wo_html_part wo__document_style = {
-    .lines = style, .count = sizeof style / sizeof *style, .hash = "sha256-m8Lp3JC6z4SGObIZi4Af6PIX+7X9C2fEPZkA0Ntsr60="};
+const struct wo_html_part wo__document_style = {.text = {style, sizeof style - 1},
+                                                .hash = "sha256-m8Lp3JC6z4SGObIZi4Af6PIX+7X9C2fEPZkA0Ntsr60="};

@@ -1,6 +1,6 @@
 /* Parts of the Markdown of one job. Private to analyzer/document/, and to tests. */
-#ifndef WO_DOCUMENT_MARKDOWN_INTERNAL_H
-#define WO_DOCUMENT_MARKDOWN_INTERNAL_H
+#ifndef WO_MARKDOWN_INTERNAL_H
+#define WO_MARKDOWN_INTERNAL_H
 
 #include "analyzer/screen/screen.h"
 #include "analyzer/story/story.h"

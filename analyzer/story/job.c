@@ -67,7 +67,7 @@ enum wo_status wo_job_new_unread(const struct wo_pack *pack, struct wo_job **ret
   if (!job) return WO_E_NOMEM;
   wo_arena_init(&job->arena, WO_LIMIT_REPORT_BYTES);
   wo_event_store_init(&job->events);
-  wo_series_set_init(&job->series);
+  wo_curve_set_init(&job->curves);
   job->pack = pack;
   *ret_job = job;
   return WO_OK;
@@ -96,15 +96,15 @@ struct wo_job *wo_job_free(struct wo_job *job) {
   if (!job) return NULL;
   if (job->owns_workspace) wo_job_workspace_free(job->workspace);
   wo_event_store_done(&job->events);
-  wo_series_set_done(&job->series);
+  wo_curve_set_done(&job->curves);
   wo_arena_done(&job->arena);
   free(job->inputs);
   free(job);
   return NULL;
 }
 
-void wo_job_keep_series(struct wo_job *job) {
-  job->events.series = &job->series;
+void wo_job_keep_curves(struct wo_job *job) {
+  job->events.curves = &job->curves;
 }
 
 void wo_job_expect(struct wo_job *job, const char *const *paths, size_t count) {
@@ -280,7 +280,7 @@ static enum wo_status start_scan(struct wo_job *job, const char *path, uint64_t 
   const struct wo_view name = wo_view_of(path);
   const int32_t local = wo_name_local_rank(name);
   const bool is_local = local != WO_RANK_UNKNOWN;
-  job->series.file = (uint32_t)(job->input_count - 1);
+  job->curves.file = (uint32_t)(job->input_count - 1);
   const struct wo_scan_options options = {.file = (uint32_t)(job->input_count - 1),
                                           .no_prefilter = job->no_prefilter,
                                           .rank = is_local ? local : wo_name_rank(name, job->paths, job->path_count),

@@ -5,7 +5,7 @@
 #ifndef WO_JOB_H
 #define WO_JOB_H
 
-#include "parsers/base/exchange/series.h"
+#include "parsers/base/exchange/curve.h"
 #include "parsers/base/input/input.h"
 #include "parsers/event/event.h"
 #include "parsers/scan/scan.h"
@@ -146,7 +146,7 @@ struct wo_job {
   bool no_prefilter;
   size_t part_bytes; /* taken from an input at a time, at most WO_LIMIT_READ_BYTES; 0: that many (others are for tests) */
   struct wo_job_reader *reader; /* of the inputs that are read from now on; NULL: none. Borrowed */
-  struct wo_series_set series;  /* figures of memory along the inputs, for pictures; see wo_job_keep_series */
+  struct wo_curve_set curves;   /* figures of memory along the inputs, for pictures; see wo_job_keep_curves */
   struct wo_story story;        /* filled by wo_job_close */
 };
 
@@ -173,8 +173,8 @@ enum wo_status wo_job_new_unread(const struct wo_pack *pack, struct wo_job **ret
  * Without this call each name is read alone. The paths are borrowed until wo_job_close. */
 void wo_job_expect(struct wo_job *job, const char *const *paths, size_t count);
 
-/* Keeps the figures of memory along the inputs from now on, thinned out (job->series). */
-void wo_job_keep_series(struct wo_job *job);
+/* Keeps the figures of memory along the inputs from now on, thinned out (job->curves). */
+void wo_job_keep_curves(struct wo_job *job);
 
 /* Reads one input to its end and adds its evidence. WO_E_KIND: it is not text; the parts that look like text were read. A failure
  * is noted in the input's row (is_unreadable) and returned in *err; the evidence read before it stays. `input` stays the

@@ -4,82 +4,81 @@
 #include "analyzer/table/html_internal.h"
 
 /* clang-format off */
-static const char *const script[] = {
-    "(function () {",
-    "  \"use strict\";",
-    "  const all = (selector, root) => Array.from((root || document).querySelectorAll(selector));",
-    "  const filter = document.getElementById(\"filter\");",
-    "  const jobs = document.getElementById(\"job-table\");",
-    "",
-    "  /* Hours and counts as they are shown: \"1 204\", \"48.2+\", \"?\". Unknown ones come last. */",
-    "  function number(text) {",
-    "    const value = parseFloat(text.replace(/\\s/g, \"\"));",
-    "    return isNaN(value) ? -1 : value;",
-    "  }",
-    "  function sort(table, column, isDown) {",
-    "    const heads = table.tHead.rows[0].cells, isNumber = heads[column].className === \"number\", body = table.tBodies[0];",
-    "    const rows = Array.from(body.rows).map(row => [isNumber ? number(row.cells[column].textContent) : row.cells[column].textContent, row]);",
-    "    const order = isNumber ? (a, b) => a[0] - b[0] : (a, b) => a[0].localeCompare(b[0], \"en\", { numeric: true });",
-    "    rows.sort((a, b) => isDown ? order(b, a) : order(a, b));",
-    "    for (const head of heads) head.removeAttribute(\"aria-sort\");",
-    "    heads[column].setAttribute(\"aria-sort\", isDown ? \"descending\" : \"ascending\");",
-    "    body.append(...rows.map(row => row[1]));",
-    "  }",
-    "  for (const button of all(\"th button\")) {",
-    "    button.addEventListener(\"click\", () => {",
-    "      const head = button.parentElement, sorted = head.getAttribute(\"aria-sort\");",
-    "      sort(head.closest(\"table\"), head.cellIndex, sorted ? sorted === \"ascending\" : head.className === \"number\");",
-    "    });",
-    "  }",
-    "",
-    "  /* Every word must be somewhere in a row. */",
-    "  const rows = Array.from(jobs.tBodies[0].rows).map(row => [row.textContent.toLowerCase(), row]);",
-    "  function apply() {",
-    "    const words = filter.value.toLowerCase().split(/\\s+/).filter(word => word);",
-    "    let shown = 0;",
-    "    for (const [text, row] of rows) {",
-    "      row.hidden = !words.every(word => text.includes(word));",
-    "      shown += !row.hidden;",
-    "    }",
-    "    document.getElementById(\"found\").textContent = words.length ? shown + \" of \" + rows.length : rows.length + (rows.length === 1 ? \" row\" : \" rows\");",
-    "  }",
-    "  filter.addEventListener(\"input\", apply);",
-    "  for (const link of all(\"a[data-filter]\")) {",
-    "    link.addEventListener(\"click\", () => {",
-    "      filter.value = link.textContent;",
-    "      apply();",
-    "    });",
-    "  }",
-    "",
-    "  /* Pages of jobs, also for browsers without :has(). */",
-    "  function open() {",
-    "    const page = /^#job-[0-9a-f]+$/.test(location.hash) ? document.getElementById(location.hash.slice(1)) : null;",
-    "    document.body.classList.toggle(\"one\", page !== null);",
-    "    if (page) {",
-    "      scrollTo(0, 0);",
-    "      page.focus({ preventScroll: true });",
-    "    }",
-    "  }",
-    "  addEventListener(\"hashchange\", open);",
-    "  addEventListener(\"keydown\", event => {",
-    "    if (event.key === \"Escape\" && document.body.classList.contains(\"one\")) location.hash = \"#jobs\";",
-    "    if (event.key === \"/\" && document.activeElement !== filter && !document.body.classList.contains(\"one\")) {",
-    "      event.preventDefault();",
-    "      filter.focus();",
-    "    }",
-    "  });",
-    "",
-    "  /* Jobs beyond the cap have no page. */",
-    "  for (const link of all(\"td.open a\")) {",
-    "    if (!document.getElementById(link.hash.slice(1))) link.remove();",
-    "  }",
-    "",
-    "  if (rows.length) sort(jobs, 6, true);",
-    "  apply();",
-    "  open();",
-    "}());",
-};
+static const char script[] =
+    "(function () {\n"
+    "  \"use strict\";\n"
+    "  const all = (selector, root) => Array.from((root || document).querySelectorAll(selector));\n"
+    "  const filter = document.getElementById(\"filter\");\n"
+    "  const jobs = document.getElementById(\"job-table\");\n"
+    "\n"
+    "  /* Hours and counts as they are shown: \"1 204\", \"48.2+\", \"?\". Unknown ones come last. */\n"
+    "  function number(text) {\n"
+    "    const value = parseFloat(text.replace(/\\s/g, \"\"));\n"
+    "    return isNaN(value) ? -1 : value;\n"
+    "  }\n"
+    "  function sort(table, column, isDown) {\n"
+    "    const heads = table.tHead.rows[0].cells, isNumber = heads[column].className === \"number\", body = table.tBodies[0];\n"
+    "    const rows = Array.from(body.rows).map(row => [isNumber ? number(row.cells[column].textContent) : row.cells[column].textContent, row]);\n"
+    "    const order = isNumber ? (a, b) => a[0] - b[0] : (a, b) => a[0].localeCompare(b[0], \"en\", { numeric: true });\n"
+    "    rows.sort((a, b) => isDown ? order(b, a) : order(a, b));\n"
+    "    for (const head of heads) head.removeAttribute(\"aria-sort\");\n"
+    "    heads[column].setAttribute(\"aria-sort\", isDown ? \"descending\" : \"ascending\");\n"
+    "    body.append(...rows.map(row => row[1]));\n"
+    "  }\n"
+    "  for (const button of all(\"th button\")) {\n"
+    "    button.addEventListener(\"click\", () => {\n"
+    "      const head = button.parentElement, sorted = head.getAttribute(\"aria-sort\");\n"
+    "      sort(head.closest(\"table\"), head.cellIndex, sorted ? sorted === \"ascending\" : head.className === \"number\");\n"
+    "    });\n"
+    "  }\n"
+    "\n"
+    "  /* Every word must be somewhere in a row. */\n"
+    "  const rows = Array.from(jobs.tBodies[0].rows).map(row => [row.textContent.toLowerCase(), row]);\n"
+    "  function apply() {\n"
+    "    const words = filter.value.toLowerCase().split(/\\s+/).filter(word => word);\n"
+    "    let shown = 0;\n"
+    "    for (const [text, row] of rows) {\n"
+    "      row.hidden = !words.every(word => text.includes(word));\n"
+    "      shown += !row.hidden;\n"
+    "    }\n"
+    "    document.getElementById(\"found\").textContent = words.length ? shown + \" of \" + rows.length : rows.length + (rows.length === 1 ? \" row\" : \" rows\");\n"
+    "  }\n"
+    "  filter.addEventListener(\"input\", apply);\n"
+    "  for (const link of all(\"a[data-filter]\")) {\n"
+    "    link.addEventListener(\"click\", () => {\n"
+    "      filter.value = link.textContent;\n"
+    "      apply();\n"
+    "    });\n"
+    "  }\n"
+    "\n"
+    "  /* Pages of jobs, also for browsers without :has(). */\n"
+    "  function open() {\n"
+    "    const page = /^#job-[0-9a-f]+$/.test(location.hash) ? document.getElementById(location.hash.slice(1)) : null;\n"
+    "    document.body.classList.toggle(\"one\", page !== null);\n"
+    "    if (page) {\n"
+    "      scrollTo(0, 0);\n"
+    "      page.focus({ preventScroll: true });\n"
+    "    }\n"
+    "  }\n"
+    "  addEventListener(\"hashchange\", open);\n"
+    "  addEventListener(\"keydown\", event => {\n"
+    "    if (event.key === \"Escape\" && document.body.classList.contains(\"one\")) location.hash = \"#jobs\";\n"
+    "    if (event.key === \"/\" && document.activeElement !== filter && !document.body.classList.contains(\"one\")) {\n"
+    "      event.preventDefault();\n"
+    "      filter.focus();\n"
+    "    }\n"
+    "  });\n"
+    "\n"
+    "  /* Jobs beyond the cap have no page. */\n"
+    "  for (const link of all(\"td.open a\")) {\n"
+    "    if (!document.getElementById(link.hash.slice(1))) link.remove();\n"
+    "  }\n"
+    "\n"
+    "  if (rows.length) sort(jobs, 6, true);\n"
+    "  apply();\n"
+    "  open();\n"
+    "}());\n";
 /* clang-format on */
 
-const struct wo_html_part wo__table_script = {
-    .lines = script, .count = sizeof script / sizeof *script, .hash = "sha256-8MqSrY2+WXvOt1zeHZW4eThRMC7AvgxNOecHdH7oUiY="};
+const struct wo_html_part wo__table_script = {.text = {script, sizeof script - 1},
+                                              .hash = "sha256-8MqSrY2+WXvOt1zeHZW4eThRMC7AvgxNOecHdH7oUiY="};

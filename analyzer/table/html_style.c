@@ -2,59 +2,58 @@
 #include "analyzer/table/html_internal.h"
 
 /* clang-format off */
-static const char *const style[] = {
-    ".scope { flex: 1 1 260px; margin: 0; color: var(--soft); overflow-wrap: anywhere; }",
-    ".figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 0; }",
-    ".figures div { padding: 12px 14px; background: var(--card); border: 1px solid var(--line); border-radius: 8px; }",
-    ".figures dt { color: var(--soft); font-size: 13px; }",
-    ".figures dd { margin: 0; font-size: 25px; line-height: 1.3; font-weight: 600; }",
-    ".figures dd.below { font-size: 13px; font-weight: 400; color: var(--soft); }",
-    ".charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 22px 36px; margin-top: 28px; }",
-    ".bars { list-style: none; margin: 0; padding: 0; }",
-    ".bars li { display: grid; grid-template-columns: minmax(0, 12.5em) minmax(40px, 1fr) 4.6em; align-items: center; gap: 10px; padding: 2px 0; font-size: 14px; }",
-    ".bars .name { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; text-align: right; }",
-    ".bars .value { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }",
-    ".bar { width: 100%; height: 14px; }",
-    ".hours rect { fill: var(--hours); }",
-    ".count rect { fill: var(--bad); }",
-    ".unknown rect { fill: var(--soft); opacity: .5; }",
-    ".bar rect.all { fill: var(--line); }",
-    ".days { width: 100%; height: 120px; border-bottom: 1px solid var(--soft); }",
-    ".days rect.hit { fill: transparent; }",
-    ".days g:hover rect.hit { fill: var(--line); }",
-    ".open { white-space: nowrap; text-align: right; min-width: 0; }",
-    ".lists { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 0 40px; }",
-    ".lists section { min-width: 0; }",
-    "th[aria-sort] { color: var(--ink); }",
-    "th[aria-sort=ascending] button::after { content: \" \\25B4\"; }",
-    "th[aria-sort=descending] button::after { content: \" \\25BE\"; }",
-    "tbody tr:nth-child(even) { background: var(--zebra); }",
-    "tbody tr:hover { background: var(--card); }",
-    "td:first-child { white-space: nowrap; }",
-    "#job-table td { white-space: nowrap; }",
-    "#job-table td:last-child { min-width: 240px; white-space: normal; }",
-    ".time { white-space: nowrap; }",
-    "input { font: inherit; color: inherit; background: var(--page); border: 1px solid var(--line); border-radius: 6px; padding: 5px 10px; width: 22em; max-width: 100%; }",
-    "#found { color: var(--soft); }",
-    ".knobs { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 260px), 1fr)); gap: 8px 28px; margin: 8px 0; align-items: start; }",
-    ".knobs td:first-child { white-space: normal; overflow-wrap: anywhere; }",
-    ".share { width: 45%; vertical-align: middle; }",
-    ".job { display: none; }",
-    ".job:target, .one .job.here { display: block; outline: none; }",
-    "body:has(.job:target) > main, .one > main { display: none; }",
-    ".job h2 { margin-top: 8px; overflow-wrap: anywhere; }",
-    ".back::before { content: \"\\2190\\00A0\"; }",
-    ".title { font-size: 17px; margin: 0; }",
-    ".place { margin: 0 0 4px; color: var(--soft); overflow-wrap: anywhere; }",
-    ".job dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 340px), 1fr)); gap: 0 28px; margin: 0; }",
-    ".job dl div { display: grid; grid-template-columns: 8.5em minmax(0, 1fr); gap: 8px; padding: 3px 0; border-bottom: 1px solid var(--line); }",
-    ".job dt { color: var(--soft); overflow-wrap: anywhere; }",
-    ".job dd { margin: 0; overflow-wrap: anywhere; }",
-    "@media (max-width: 560px) { .wide td:not(.number, .open, :first-child) { min-width: 9em; } #job-table td:not(:last-child) { min-width: 0; } .figures { grid-template-columns: 1fr 1fr; gap: 8px; } .figures dd { font-size: 20px; }",
-    "  .bars li { grid-template-columns: minmax(0, 9.5em) minmax(30px, 1fr) 4.2em; gap: 6px; font-size: 13px; } }",
-    "@media print { #filter, .back { display: none; } }",
-};
+static const char style[] =
+    ".scope { flex: 1 1 260px; margin: 0; color: var(--soft); overflow-wrap: anywhere; }\n"
+    ".figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 0; }\n"
+    ".figures div { padding: 12px 14px; background: var(--card); border: 1px solid var(--line); border-radius: 8px; }\n"
+    ".figures dt { color: var(--soft); font-size: 13px; }\n"
+    ".figures dd { margin: 0; font-size: 25px; line-height: 1.3; font-weight: 600; }\n"
+    ".figures dd.below { font-size: 13px; font-weight: 400; color: var(--soft); }\n"
+    ".charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 22px 36px; margin-top: 28px; }\n"
+    ".bars { list-style: none; margin: 0; padding: 0; }\n"
+    ".bars li { display: grid; grid-template-columns: minmax(0, 12.5em) minmax(40px, 1fr) 4.6em; align-items: center; gap: 10px; padding: 2px 0; font-size: 14px; }\n"
+    ".bars .name { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; text-align: right; }\n"
+    ".bars .value { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }\n"
+    ".bar { width: 100%; height: 14px; }\n"
+    ".hours rect { fill: var(--hours); }\n"
+    ".count rect { fill: var(--bad); }\n"
+    ".unknown rect { fill: var(--soft); opacity: .5; }\n"
+    ".bar rect.all { fill: var(--line); }\n"
+    ".days { width: 100%; height: 120px; border-bottom: 1px solid var(--soft); }\n"
+    ".days rect.hit { fill: transparent; }\n"
+    ".days g:hover rect.hit { fill: var(--line); }\n"
+    ".open { white-space: nowrap; text-align: right; min-width: 0; }\n"
+    ".lists { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 0 40px; }\n"
+    ".lists section { min-width: 0; }\n"
+    "th[aria-sort] { color: var(--ink); }\n"
+    "th[aria-sort=ascending] button::after { content: \" \\25B4\"; }\n"
+    "th[aria-sort=descending] button::after { content: \" \\25BE\"; }\n"
+    "tbody tr:nth-child(even) { background: var(--zebra); }\n"
+    "tbody tr:hover { background: var(--card); }\n"
+    "td:first-child { white-space: nowrap; }\n"
+    "#job-table td { white-space: nowrap; }\n"
+    "#job-table td:last-child { min-width: 240px; white-space: normal; }\n"
+    ".time { white-space: nowrap; }\n"
+    "input { font: inherit; color: inherit; background: var(--page); border: 1px solid var(--line); border-radius: 6px; padding: 5px 10px; width: 22em; max-width: 100%; }\n"
+    "#found { color: var(--soft); }\n"
+    ".knobs { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 260px), 1fr)); gap: 8px 28px; margin: 8px 0; align-items: start; }\n"
+    ".knobs td:first-child { white-space: normal; overflow-wrap: anywhere; }\n"
+    ".share { width: 45%; vertical-align: middle; }\n"
+    ".job { display: none; }\n"
+    ".job:target, .one .job.here { display: block; outline: none; }\n"
+    "body:has(.job:target) > main, .one > main { display: none; }\n"
+    ".job h2 { margin-top: 8px; overflow-wrap: anywhere; }\n"
+    ".back::before { content: \"\\2190\\00A0\"; }\n"
+    ".title { font-size: 17px; margin: 0; }\n"
+    ".place { margin: 0 0 4px; color: var(--soft); overflow-wrap: anywhere; }\n"
+    ".job dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 340px), 1fr)); gap: 0 28px; margin: 0; }\n"
+    ".job dl div { display: grid; grid-template-columns: 8.5em minmax(0, 1fr); gap: 8px; padding: 3px 0; border-bottom: 1px solid var(--line); }\n"
+    ".job dt { color: var(--soft); overflow-wrap: anywhere; }\n"
+    ".job dd { margin: 0; overflow-wrap: anywhere; }\n"
+    "@media (max-width: 560px) { .wide td:not(.number, .open, :first-child) { min-width: 9em; } #job-table td:not(:last-child) { min-width: 0; } .figures { grid-template-columns: 1fr 1fr; gap: 8px; } .figures dd { font-size: 20px; }\n"
+    "  .bars li { grid-template-columns: minmax(0, 9.5em) minmax(30px, 1fr) 4.2em; gap: 6px; font-size: 13px; } }\n"
+    "@media print { #filter, .back { display: none; } }\n";
 /* clang-format on */
 
-const struct wo_html_part wo__table_style = {
-    .lines = style, .count = sizeof style / sizeof *style, .hash = "sha256-NhKOQ8Ik5ViVWVZ5D0ZRv5s8X8OmQXud88+CA4RbwhM="};
+const struct wo_html_part wo__table_style = {.text = {style, sizeof style - 1},
+                                             .hash = "sha256-NhKOQ8Ik5ViVWVZ5D0ZRv5s8X8OmQXud88+CA4RbwhM="};

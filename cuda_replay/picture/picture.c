@@ -8,23 +8,23 @@
 #include "cuda_replay/recording/open/trace_open.h"
 
 /* Columns of the picture of memory over time: two points each. */
-enum { COLUMNS_MAX = WO_SERIES_STRETCHES };
+enum { COLUMNS_MAX = WO_CURVE_STRETCHES };
 
 /* ---- Memory over time ---- */
 
 /* Lowest and highest of a column; the lowest is written first, since a column does not say which came first. */
-static size_t add_column(const struct wo_memory_bin *bin, enum wo_memory_series series, struct wo_series_point *points) {
+static size_t add_column(const struct wo_memory_bin *bin, enum wo_memory_series series, struct wo_curve_point *points) {
   const double first = bin->first + 1.0, last = bin->first + (double)bin->count;
-  points[0] = (struct wo_series_point){.x = first, .at = first, .bytes = (double)bin->low_bytes[series]};
-  points[1] = (struct wo_series_point){.x = last, .at = last, .bytes = (double)bin->high_bytes[series]};
+  points[0] = (struct wo_curve_point){.x = first, .at = first, .bytes = (double)bin->low_bytes[series]};
+  points[1] = (struct wo_curve_point){.x = last, .at = last, .bytes = (double)bin->high_bytes[series]};
   if (bin->count > 1) return 2;
   points[0] = points[1];
   return 1;
 }
 
 static bool add_course(const struct wo_memory_over_time *memory, struct wo_arena *arena, struct wo_recorded_memory *ret_memory) {
-  struct wo_series_point *const allocated = wo_arena_array(arena, (size_t)2 * COLUMNS_MAX, sizeof *allocated);
-  struct wo_series_point *const reserved = wo_arena_array(arena, (size_t)2 * COLUMNS_MAX, sizeof *reserved);
+  struct wo_curve_point *const allocated = wo_arena_array(arena, (size_t)2 * COLUMNS_MAX, sizeof *allocated);
+  struct wo_curve_point *const reserved = wo_arena_array(arena, (size_t)2 * COLUMNS_MAX, sizeof *reserved);
   struct wo_memory_bin *const columns = malloc(COLUMNS_MAX * sizeof *columns);
   if (allocated == NULL || reserved == NULL || columns == NULL) {
     arena->is_exhausted = true;

@@ -98,7 +98,7 @@ struct wo_event {
   uint32_t field_capacity;
 };
 
-struct wo_series_set; /* parsers/base/exchange/series.h */
+struct wo_curve_set; /* parsers/base/exchange/curve.h */
 
 struct wo_event_store {
   struct wo_arena arena;
@@ -108,7 +108,7 @@ struct wo_event_store {
   uint32_t per_kind[WO_KIND_COUNT_]; /* found, including those not kept */
   uint64_t dropped;                  /* found but not kept, because a limit was reached */
   bool is_out_of_memory;
-  struct wo_series_set *series; /* figures that readers sum up are also put here; NULL: they are not kept. Borrowed */
+  struct wo_curve_set *curves; /* figures that readers sum up are also put here; NULL: they are not kept. Borrowed */
 };
 
 /* The stable name of a kind ("cuda_oom", static), and its class. Values outside the list have those of the unknown kind. */

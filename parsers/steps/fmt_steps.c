@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/base/exchange/series.h"
+#include "parsers/base/exchange/curve.h"
 #include "parsers/scan/format.h"
 #include "parsers/steps/steps_series.h"
 
@@ -113,12 +113,12 @@ static struct wo_steps_series *find_series(struct steps *steps, const struct wo_
 /* For pictures. The steps of a course go on where the printed number begins anew. */
 static void keep_figure(struct wo_event_store *store, const struct wo_steps_series *series,
                         const struct wo_steps_reading *reading, uint64_t restarts) {
-  const struct wo_series_key key = {
+  const struct wo_curve_key key = {
       .source = &follower, .name = wo_steps_role_name(series->role), .card = series->gpu, .rank = series->rank};
-  const struct wo_series_point point = {.x = series->x, .at = reading->step, .bytes = series->last};
-  if (store->series == NULL) return;
-  if (series->restarts > restarts) wo_series_restart(store->series, key);
-  wo_series_add(store->series, key, point);
+  const struct wo_curve_point point = {.x = series->x, .at = reading->step, .bytes = series->last};
+  if (store->curves == NULL) return;
+  if (series->restarts > restarts) wo_curve_restart(store->curves, key);
+  wo_curve_add(store->curves, key, point);
 }
 
 /* Adds the figures of a line. */

@@ -32,7 +32,7 @@ static bool read_no_sandbox(void *target, const struct wo_option_value *value) {
 
 /* In the order of the help text. */
 const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
-    WO_OPTION("format", "FORM", "text (default), json, or oneline", WO_TO_READER(wo_call_read_format), .choices = "text|json"),
+    WO_OPTION("format", "FORM", "text (default), json, oneline, html (a page with\npictures), or markdown (for tickets)", WO_TO_READER(wo_call_read_format), .choices = "text|json"),
     WO_OPTION("output", "FILE", "write the report to FILE", .letter = 'o', WO_TO_TEXT(struct wo_call, output),
               .path = WO_PATH_WRITTEN, .wants = "the name of a file"),
     WO_OPTION("color", "[=WHEN]", "auto (default), always or never; {no-color} is never", .without = "always",

@@ -53,7 +53,7 @@ struct wo_job_sizes {
   double vocabulary;
   double step;       /* the last one that was counted; -1 unknown */
   double step_total; /* as the log prints it, often of one epoch; -1 unknown */
-  bool grows; /* the diagnosis is memory that grows from step to step */
+  bool grows;        /* the diagnosis is memory that grows from step to step */
   bool has_checkpointing;
   bool is_full_length; /* the refused request has the size of a tensor at the job's own length, so that no step can be longer */
   struct wo_view alloc_conf;       /* PYTORCH_CUDA_ALLOC_CONF as the job had it; may be empty */

@@ -5,7 +5,7 @@
 #ifndef WO_RECORDED_MEMORY_H
 #define WO_RECORDED_MEMORY_H
 
-#include "parsers/base/exchange/series.h"
+#include "parsers/base/exchange/curve.h"
 
 /* Segments and blocks that are handed over, and lines of code that hold memory: pictures have no room for more. */
 enum { WO_RECORDED_SEGMENTS_MAX = 400, WO_RECORDED_BLOCKS_MAX = 4000, WO_RECORDED_HOLDERS_MAX = 12 };
@@ -39,14 +39,14 @@ struct wo_recorded_memory {
   bool is_exact;    /* and the replay has the same; else places are those of the model */
   size_t requests;
   bool is_state; /* of a snapshot without a history: there are no requests, and the moment is that of the snapshot */
-  const struct wo_series_point *allocated, *reserved; /* along the requests, which are the places, from 1; peaks are kept */
-  size_t point_count;                                 /* of each */
-  double capacity_bytes;                              /* 0: unknown */
-  bool has_failed;                                    /* the moment is the first request that failed; else that of most memory */
-  size_t moment;                                      /* request, from 1; 0: of a state, or there is nothing below */
-  double allocated_bytes, reserved_bytes;             /* at the moment */
-  double largest_free_bytes;                          /* block */
-  const struct wo_recorded_segment *segments;         /* the largest first */
+  const struct wo_curve_point *allocated, *reserved; /* along the requests, which are the places, from 1; peaks are kept */
+  size_t point_count;                                /* of each */
+  double capacity_bytes;                             /* 0: unknown */
+  bool has_failed;                                   /* the moment is the first request that failed; else that of most memory */
+  size_t moment;                                     /* request, from 1; 0: of a state, or there is nothing below */
+  double allocated_bytes, reserved_bytes;            /* at the moment */
+  double largest_free_bytes;                         /* block */
+  const struct wo_recorded_segment *segments;        /* the largest first */
   size_t segment_count, segments_left_out;
   const struct wo_recorded_block *blocks; /* of segments, by place; they fill them */
   size_t block_count;

@@ -48,7 +48,7 @@ void wo_html_put(struct wo_text *out, const char *before, struct wo_view text, c
 
 static void add_part(struct wo_text *out, const char *element, const struct wo_html_part *part) {
   wo_text_add(out, "<%s>", element);
-  for (size_t i = 0; i < part->count; i++) wo_text_add(out, "%s\n", part->lines[i]);
+  wo_text_add_view(out, part->text);
   wo_text_add(out, "</%s>\n", element);
 }
 

@@ -9,10 +9,9 @@
 
 #include "parsers/base/text.h"
 
-/* The content of a style or script element: lines, each with its line feed behind it, and the hash of them all ("sha256-..."). */
+/* The content of a style or script element, and its hash ("sha256-..."). tests/support/html_page.h says which it must be. */
 struct wo_html_part {
-  const char *const *lines;
-  size_t count;
+  struct wo_view text;
   const char *hash;
 };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "parsers/base/exchange/series.h"
+#include "parsers/base/exchange/curve.h"
 #include "parsers/base/units.h"
 #include "parsers/formats/common/monitor_trend.h"
 
@@ -247,9 +247,9 @@ static void add_memory(struct card *monitor, const struct wo_monitor_sample *sam
 
 /* For pictures. */
 static void keep_sample(const struct wo_open *open, const struct card *monitor, const struct wo_monitor_sample *sample) {
-  const struct wo_series_key key = {.source = open->pattern, .name = "used", .card = sample->gpu, .rank = -1};
-  const struct wo_series_point point = {.x = (double)monitor->samples, .at = sample->time_s, .bytes = sample->fb_bytes};
-  if (open->store->series != NULL) wo_series_add(open->store->series, key, point);
+  const struct wo_curve_key key = {.source = open->pattern, .name = "used", .card = sample->gpu, .rank = -1};
+  const struct wo_curve_point point = {.x = (double)monitor->samples, .at = sample->time_s, .bytes = sample->fb_bytes};
+  if (open->store->curves != NULL) wo_curve_add(open->store->curves, key, point);
 }
 
 /* Two sizes without names are the memory in use and the card's total when the second one never changes, and when the card was not

@@ -21,7 +21,7 @@ struct document_sample {
 static inline void document_read(struct document_sample *sample, const struct wo_pack *pack, const struct sample_file *files,
                                  size_t count) {
   assert_int_equal(wo_job_new(pack, &sample->job), WO_OK);
-  wo_job_keep_series(sample->job);
+  wo_job_keep_curves(sample->job);
   for (size_t i = 0; i < count; i++)
     assert_int_equal(wo_job_read_text(sample->job, wo_view_of(files[i].text), files[i].path), WO_OK);
   assert_int_equal(wo_job_close(sample->job), WO_OK);

@@ -73,8 +73,8 @@ static void test_pictures(void **state) {
 
 /* A recording is drawn as it was handed over; its names are hostile too. */
 static void test_recording(void **state) {
-  static const struct wo_series_point reserved[] = {{1, 1, 4e9}, {2, 2, 6e9}, {3, 3, 6e9}},
-                                      allocated[] = {{1, 1, 3e9}, {2, 2, 5e9}, {3, 3, 2e9}};
+  static const struct wo_curve_point reserved[] = {{1, 1, 4e9}, {2, 2, 6e9}, {3, 3, 6e9}},
+                                     allocated[] = {{1, 1, 3e9}, {2, 2, 5e9}, {3, 3, 2e9}};
   static const struct wo_recorded_segment segments[] = {{.bytes = 4e9, .used_bytes = 3e9, .block_count = 2},
                                                         {.bytes = 2e9, .first_block = 2, .block_count = 1, .is_small = true}};
   static const struct wo_recorded_block blocks[] = {{"activation", 0, 3e9}, {"free", 3e9, 1e9}, {"optimizer_state", 0, 2e9}};

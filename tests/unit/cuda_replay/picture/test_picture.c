@@ -50,7 +50,7 @@ static void test_requests_alone(void **state) {
   assert_true(memory.allocated_bytes > 21.0 * WO_GIB && memory.allocated_bytes < 21.1 * WO_GIB);
   assert_true(memory.reserved_bytes <= CAPACITY && memory.capacity_bytes <= CAPACITY);
   assert_int_equal(memory.moment, memory.requests);
-  assert_in_range(memory.point_count, 100, 2 * WO_SERIES_STRETCHES);
+  assert_in_range(memory.point_count, 100, 2 * WO_CURVE_STRETCHES);
   assert_in_range(memory.holder_count, 5, WO_RECORDED_HOLDERS_MAX);
   assert_true(wo_view_is(memory.holders[0].name, "from_pretrained modeling_utils.py:4224"));
   assert_string_equal(memory.holders[0].sort, "parameter");

@@ -2,8 +2,8 @@
  *
  * The page is read from top to bottom: the first screen, then what it rests on. Ids of its sections are for links from outside:
  * verdict, card, change, others, next, evidence, memory, ranks, fixes, fix-N, settings, findings, inputs, text. */
-#ifndef WO_DOCUMENT_HTML_INTERNAL_H
-#define WO_DOCUMENT_HTML_INTERNAL_H
+#ifndef WO_PAGE_INTERNAL_H
+#define WO_PAGE_INTERNAL_H
 
 #include "analyzer/screen/screen.h"
 #include "analyzer/story/story.h"
