@@ -3,6 +3,7 @@
  * A file that cannot be read is reported on stderr and noted in the report, and the rest is diagnosed. The exit status is then
  * that of an error, so that scripts notice. */
 #include "analyzer/command/commands.h"
+#include "analyzer/intake/siblings.h"
 #include "analyzer/scan/read_job.h"
 #include "analyzer/show/show.h"
 #include "parsers/base/limits.h"
@@ -72,11 +73,12 @@ enum wo_exit wo_command_write_report(const struct wo_call *call, const struct wo
   return is_failed ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
 }
 
-enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count,
-                                 struct wo_job **ret_job) {
+/* Reads the paths as they are. */
+static enum wo_exit read_job(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count,
+                             struct wo_job **ret_job) {
   struct wo_job *job = NULL;
-  *ret_job = NULL;
   if (wo_job_new(pack, &job) != WO_OK) return WO_EXIT_ERROR;
+  job->is_named = true;
   job->no_prefilter = call->no_prefilter;
   if (call->format == WO_OUT_HTML) wo_job_keep_curves(job);
   wo_job_expect(job, (const char *const *)paths, count);
@@ -90,12 +92,36 @@ enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pac
   return is_complete ? WO_EXIT_FINE : WO_EXIT_ERROR;
 }
 
-/* A recording does not show why a job failed: without a log, "no failure found" would be wrong. */
-static bool has_log(const struct wo_job *job) {
+/* The .out of a failed job says nothing of its .err, so the other logs of the job are read too. */
+enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count,
+                                 struct wo_job **ret_job) {
+  struct wo_arena arena;
+  size_t all_count = 0;
+  *ret_job = NULL;
+  wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
+  char **const all = wo_intake_add_logs(&arena, paths, count, call->errors, &all_count);
+  const enum wo_exit code = all != NULL ? read_job(call, pack, all, all_count, ret_job) : WO_EXIT_ERROR;
+  wo_arena_done(&arena);
+  return code;
+}
+
+/* Whether the input says nothing of how a job went: it is blank, a recording, or no text. A file that could not be opened is none
+ * of these. */
+static bool is_silent(const struct wo_job_input *input) {
+  return input->is_blank || input->is_recording ||
+         (input->is_unreadable && input->bytes > 0 && wo_view_is(input->format, "unknown"));
+}
+
+/* Without a text "no failure found" would be wrong. Names the inputs that are blank: the others have their messages. */
+static bool has_text(const struct wo_call *call, const struct wo_job *job) {
   for (size_t i = 0; i < job->input_count; i++) {
-    if (!job->inputs[i].is_recording) return true;
+    if (!is_silent(&job->inputs[i])) return true;
   }
-  return job->input_count == 0;
+  if (job->input_count == 0 || job->story.failure != WO_EVENT_NONE) return true;
+  for (size_t i = 0; i < job->input_count && i < MESSAGES_MAX; i++) {
+    if (job->inputs[i].is_blank) wo_message(call->errors, job->inputs[i].path, "is empty: there is nothing to read");
+  }
+  return false;
 }
 
 /* Diagnoses the given paths as one job. If an input could not be read, the exit code is that of an error whatever was found, and
@@ -105,7 +131,7 @@ static enum wo_exit diagnose_paths(const struct wo_call *call, const struct wo_p
   struct wo_job *job = NULL;
   const enum wo_exit reading = wo_command_read_job(call, pack, paths, count, &job);
   enum wo_exit code = WO_EXIT_ERROR;
-  if (job && !has_log(job)) {
+  if (job && !has_text(call, job)) {
     wo_job_free(job);
     return WO_EXIT_ERROR;
   }

@@ -33,7 +33,8 @@ bool wo_command_is_slurm_log(const char *name);
 enum wo_exit wo_command_write_report(const struct wo_call *call, const struct wo_prover *prover, const struct wo_job *job,
                                      const struct wo_pack *pack);
 
-/* Reads all paths as one job, which must be freed also on failure. WO_EXIT_ERROR when one of them could not be read (the closed
+/* Reads all paths as one job, with the logs of the same job beside them (analyzer/intake/siblings.h); it must be freed also on
+ * failure. WO_EXIT_ERROR when one of them could not be read (the closed
  * job has the rest) or memory is out (*ret_job is then NULL); else WO_EXIT_FINE. */
 enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count,
                                  struct wo_job **ret_job);

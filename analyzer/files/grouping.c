@@ -128,6 +128,13 @@ static struct wo_view make_stem(struct wo_arena *arena, const struct row *row, s
   return (struct wo_view){stem, len};
 }
 
+/* Whether the number that looks like an id is the rank that a word says it is: "rank_100.err". */
+static bool is_rank_number(struct wo_view path, struct wo_view id) {
+  uint64_t number = 0;
+  const int32_t rank = wo_name_rank(path, NULL, 0);
+  return rank != WO_RANK_UNKNOWN && wo_number_u64(&id, UINT32_MAX, &number) == WO_OK && number == (uint64_t)rank;
+}
+
 /* Reads a file's name. Only names of logs and records contain ids: the digits in train_8x7b.sh or config-2048.yaml are none. A
  * number at the end of a log's name without an id is a rank or a run; its neighbours decide which. */
 static struct row read_row(struct wo_arena *arena, struct wo_view path, uint32_t index) {
@@ -135,7 +142,7 @@ static struct row read_row(struct wo_arena *arena, struct wo_view path, uint32_t
   struct row row = {.folder = wo_view_sub(path, 0, path.len - base.len), .task = -1, .sort = sort_of(base), .path = index};
   const bool can_have_id = row.sort == SORT_LOG || row.sort == SORT_RECORD;
   if (can_have_id) row.id = wo_name_id(path, &row.task);
-  if (is_date(base, row.id)) {
+  if (is_date(base, row.id) || is_rank_number(path, row.id)) {
     row.id = (struct wo_view){0};
     row.task = -1;
   }
@@ -456,6 +463,15 @@ uint32_t wo_group_by_time(const struct wo_grouping *grouping, const char *const 
 
 bool wo_group_can_join(struct wo_view path) {
   return sort_of(wo_name_base(path)) != SORT_REST;
+}
+
+bool wo_group_is_log(struct wo_view path) {
+  return sort_of(wo_name_base(path)) == SORT_LOG;
+}
+
+bool wo_group_is_shared(struct wo_view path) {
+  const enum sort sort = sort_of(wo_name_base(path));
+  return sort == SORT_SCRIPT || sort == SORT_CONFIG;
 }
 
 bool wo_group_is_accounting(struct wo_view path) {

@@ -41,6 +41,12 @@ enum wo_status wo_group_paths(const char *const *paths, uint32_t count, struct w
 /* Whether a file can belong to a job by its name, whatever lies beside it. The others are always in wo_grouping.rest. */
 bool wo_group_can_join(struct wo_view path);
 
+/* Whether a file's name is that of a log, which can make a job by itself: no script, configuration, monitor or accounting. */
+bool wo_group_is_log(struct wo_view path);
+
+/* Whether a file's name is that of a script or a configuration, which jobs can share. */
+bool wo_group_is_shared(struct wo_view path);
+
 /* Whether a file's name says that it holds accounting, and of no single job: "sacct-2026-11.txt". */
 bool wo_group_is_accounting(struct wo_view path);
 

@@ -6,6 +6,7 @@
 
 #include "analyzer/files/names.h"
 #include "analyzer/story/story.h"
+#include "parsers/base/input/file_kind.h"
 #include "parsers/base/input/utf16.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/text.h"
@@ -236,15 +237,33 @@ static struct wo_view recording_format(const char *buf, size_t len) {
                                                                                                           : (struct wo_view){0};
 }
 
+/* Whether there is nothing to read in it: network file systems leave files of NULs. */
+static bool is_blank(struct wo_view text) {
+  for (size_t i = 0; i < text.len; i++) {
+    if (text.ptr[i] != '\0' && !wo_is_space(text.ptr[i])) return false;
+  }
+  return true;
+}
+
 /* Properties of an input that its first bytes show. */
 struct front {
   bool is_binary;
   bool is_utf16;
-  struct wo_view recording; /* its format, or empty */
+  uint64_t blank_bytes;            /* all of the first part, if it is blank */
+  struct wo_view recording;        /* its format, or empty */
+  const struct wo_file_kind *kind; /* of a file that holds no log, or NULL */
 };
 
+static struct front look_at_front(struct wo_view text, struct wo_view bytes, bool is_utf16) {
+  struct front front = {
+      .is_binary = is_binary(text.ptr, text.len), .is_utf16 = is_utf16, .recording = recording_format(bytes.ptr, bytes.len)};
+  if (is_blank(text)) front.blank_bytes = bytes.len;
+  if (front.recording.len == 0 && !is_utf16) front.kind = wo_file_kind(bytes);
+  return front;
+}
+
 /* Reads to the end, to the first error (a pipe is waited for until there is enough to see what it brings), or only the first
- * block of a recording; in each case the scanner is ended, so that lines before the error count. */
+ * block of what is no log; in each case the scanner is ended, so that lines before the error count. */
 static enum wo_status pump(struct wo_job *job, struct wo_scan *scan, struct wo_input *input, struct wo_scan_summary *ret_summary,
                            struct front *ret_front, struct wo_err *err) {
   char *const buf = job->workspace->buf;
@@ -261,9 +280,8 @@ static enum wo_status pump(struct wo_job *job, struct wo_scan *scan, struct wo_i
     }
     const struct wo_view text = wo_utf16_read(&utf16, (struct wo_view){buf, len}, buf + WO_LIMIT_READ_BYTES);
     if (len > 0 && wo_input_bytes(input) == len) {
-      *ret_front = (struct front){
-          .is_binary = is_binary(text.ptr, text.len), .is_utf16 = utf16.is_on, .recording = recording_format(buf, len)};
-      if (ret_front->recording.len > 0) break;
+      *ret_front = look_at_front(text, (struct wo_view){buf, len}, utf16.is_on);
+      if (ret_front->recording.len > 0 || ret_front->kind) break;
     }
     if (wo_scan_feed(scan, text.ptr, text.len) != WO_OK) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
     const bool is_text = status == WO_OK && len > 0 && !ret_front->is_binary && !ret_front->is_utf16;
@@ -314,6 +332,10 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
     row->format = front.recording;
     row->bytes = wo_input_bytes(input);
     add_note(row, WO_VIEW("is a recording of allocations and no log: `whyoom replay` reads it"));
+  } else if (front.kind && status == WO_OK) {
+    row->format = WO_VIEW("unknown");
+    row->bytes = wo_input_bytes(input);
+    status = wo_err_set(err, WO_E_KIND, "is %s: %s", front.kind->name, front.kind->advice);
   } else if (front.is_binary && status == WO_OK) {
     row->format = WO_VIEW("unknown");
     status = wo_err_set(err, WO_E_KIND, "is not text: only its readable parts were read");
@@ -324,6 +346,7 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
     add_note(row, WO_VIEW("UTF-16: bytes count in the same text as UTF-8"));
   }
   row->is_compressed = wo_input_is_compressed(input);
+  row->is_blank = status == WO_OK && wo_input_bytes(input) == front.blank_bytes;
   if (wo_input_tail_offset(input) > 0)
     add_note(row, wo_arena_format(&job->arena, "plain text behind the compressed part, from byte %llu, was read too",
                                   (unsigned long long)wo_input_tail_offset(input)));

@@ -48,6 +48,7 @@ struct wo_job_input {
   bool is_compressed;
   bool is_path_exact; /* it names a file (of no archive), and nothing was replaced or cut: commands and patches may use it */
   bool is_unreadable; /* it could not be read, or not to its end; the note says why */
+  bool is_blank;      /* it holds nothing but white space, if anything; of a reading, not of evidence that was kept */
   bool is_recording;  /* allocations as PyTorch records them (snapshot, profiler): no log; `whyoom replay` reads it */
   struct wo_view notes[8];
   size_t note_count;
@@ -143,6 +144,7 @@ struct wo_job {
   const struct wo_pack *pack;
   const char *const *paths; /* of all inputs, read or not: see wo_job_expect */
   size_t path_count;
+  bool is_named; /* somebody named its files, so that logs of it may lie elsewhere: standard output alone shows no good end */
   bool no_prefilter;
   size_t part_bytes; /* taken from an input at a time, at most WO_LIMIT_READ_BYTES; 0: that many (others are for tests) */
   struct wo_job_reader *reader; /* of the inputs that are read from now on; NULL: none. Borrowed */

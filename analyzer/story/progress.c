@@ -1,6 +1,7 @@
 /* The last step of the job, and its outcome when nothing failed. */
 #include <math.h>
 
+#include "analyzer/files/names.h"
 #include "analyzer/story/story_internal.h"
 
 /* A share of an epoch, which says less than a step. */
@@ -84,7 +85,30 @@ static uint64_t count_lines(const struct wo_job *job) {
   return lines;
 }
 
-/* A job without any failure finished, unless accounting or the end of its log shows that it did not. */
+/* Whether the file holds the standard output of a program, by its name. */
+static bool is_stdout_name(struct wo_view path) {
+  static const char *const streams[] = {"out", "stdout"};
+  struct wo_view rest = wo_name_base(path);
+  while (rest.len > 0) {
+    if (WO_NAME_IS_ANY(wo_name_word(&rest), streams)) return true;
+  }
+  return false;
+}
+
+/* Whether all logs of the job are standard output: an error that was printed can be in a file that is not here. */
+static bool has_stdout_alone(const struct wo_job *job) {
+  bool has_any = false;
+  if (!job->is_named) return false;
+  for (size_t i = 0; i < job->input_count; i++) {
+    if (!wo_view_is(job->inputs[i].format, "log")) continue;
+    if (!is_stdout_name(job->inputs[i].path)) return false;
+    has_any = true;
+  }
+  return has_any;
+}
+
+/* A job without any failure finished, unless accounting or the end of its log shows that it did not, or its standard output is
+ * all that there is and shows no end. */
 void wo__end_without_failure(struct wo_job *job) {
   struct wo_story *const story = &job->story;
   const struct wo_view state = wo_story_final_state(job);
@@ -98,8 +122,8 @@ void wo__end_without_failure(struct wo_job *job) {
     story->outcome = WO_OUTCOME_UNKNOWN;
   } else {
     const struct wo_event *const end = find_open_end(job);
+    if (end || has_stdout_alone(job)) story->outcome = WO_OUTCOME_UNKNOWN;
     if (!end) return;
-    story->outcome = WO_OUTCOME_UNKNOWN;
     story->outcome_evidence[story->outcome_evidence_count++] = end->id;
   }
 }

@@ -132,6 +132,13 @@
 #define WO_LIMIT_INPUT_FILES 4096
 #define WO_LIMIT_UNOPENED_FILES 1024
 
+/* Logs that are read beside those that were named, because their names say that they are of the same job: protects time. The rest
+ * is counted in a message. */
+#define WO_LIMIT_SIBLING_LOGS ((size_t)64)
+
+/* Jobs that one call reports one after the other: protects time and the reader. Beyond it a scan is named. */
+#define WO_LIMIT_CALL_JOBS ((size_t)1000)
+
 /* Entries of one folder of an archive, bytes of their names, memory to group them, and folders inside of each other: protect
  * memory. Entries beyond are left out. */
 #define WO_LIMIT_FOLDER_FILES ((size_t)4 * 1000 * 1000)
@@ -195,8 +202,8 @@
 #define WO_LIMIT_EXEC_QUEUE ((size_t)1024)
 #define WO_LIMIT_EXEC_BYTES ((size_t)16 * 1024 * 1024)
 
-/* Seconds that such a command may take, until it is asked to end; then until it is killed; and how long a scan that ends waits for
- * commands that run. */
+/* Seconds that such a command may take, until it is asked to end; then until it is killed; and how long a scan that ends waits
+ * for commands that run. */
 #define WO_LIMIT_EXEC_S 60
 #define WO_LIMIT_EXEC_KILL_S 5
 #define WO_LIMIT_EXEC_END_S 5

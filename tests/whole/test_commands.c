@@ -392,7 +392,7 @@ static void test_standard_input(void **state) {
   check(RUN(oom_log, "-"), 1, "2.00 GiB", NULL);
   check(RUN(oom_log, "--width", "100"), 1, "2.00 GiB", NULL); /* no terminal: it is read without being asked for */
   check(RUN("all is well\n", "-"), 0, NULL, NULL);
-  check(RUN("", "-"), 0, NULL, NULL);
+  check(RUN("", "-"), 2, NULL, "is empty: there is nothing to read");
   check(RUN(oom_log, script_path, "-"), 1, "2.00 GiB", NULL);
 }
 

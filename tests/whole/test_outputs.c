@@ -134,7 +134,7 @@ static void test_places(void **state) {
       {"$W -o in.txt/report trace.jsonl in.txt", 2, "Not a directory"},
       {"$W -o /dev/full in.txt", 2, "whyoom: /dev/full: cannot be written: No space left on device"},
       {"$W -o /dev/null in.txt", 1, ""},
-      {"$W -o /dev/null </dev/null", 0, ""},
+      {"$W -o /dev/null </dev/null", 2, "is empty: there is nothing to read"},
       {"echo before >sub/log; $W -o /dev/stdout in.txt >>sub/log; grep -q before sub/log && test $(wc -l <sub/log) -gt 5", 0, ""},
       {"mkfifo sub/fifo; cat sub/fifo >sub/got & $W -o sub/fifo in.txt; wait; test -s sub/got", 0, ""},
       {"echo old >sub/r; $W -o sub/r replay no-file.jsonl; code=$?; grep -qx old sub/r && (exit $code)", 2, "no-file.jsonl"},

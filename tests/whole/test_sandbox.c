@@ -196,7 +196,7 @@ static void test_default_is_inside(void **state) {
   const struct wo_process_spec spec = {
       .args = (const char *[]){"-", NULL}, .write_stdin = wait_and_write, .on_start = watch, .context = &mode};
   assert_true(wo_process_run(&spec, &result));
-  assert_int_equal(result.exit_code, 0);
+  assert_int_equal(result.exit_code, 2); /* nothing was written */
   assert_int_equal(mode, '2');
   wo_process_done(&result);
 }
