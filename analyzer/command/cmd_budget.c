@@ -23,7 +23,8 @@ static enum wo_exit fail(struct run *run, const struct wo_err *err) {
 
 static enum wo_exit read_files(struct run *run) {
   const enum wo_exit code = wo_command_read_job(run->call, run->pack, run->call->words, run->call->word_count, &run->job);
-  if (!run->job || wo_facts_make(run->job, run->pack, &run->arena, &run->facts) != WO_OK)
+  if (!run->job) return WO_EXIT_ERROR;
+  if (wo_facts_make(run->job, run->pack, &run->arena, &run->facts) != WO_OK)
     return wo_command_fail_memory(run->call);
   wo_budget_from_facts(&run->facts, &run->arena, &run->report);
   return code;

@@ -3,6 +3,7 @@
  * A file that cannot be read is reported on stderr and noted in the report, and the rest is diagnosed. The exit status is then
  * that of an error, so that scripts notice. */
 #include "analyzer/command/commands.h"
+#include "analyzer/intake/intake.h"
 #include "analyzer/intake/siblings.h"
 #include "analyzer/scan/read_job.h"
 #include "analyzer/show/show.h"
@@ -73,7 +74,7 @@ enum wo_exit wo_command_write_report(const struct wo_call *call, const struct wo
   return is_failed ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
 }
 
-/* Reads the paths as they are. */
+/* Reads the paths as they are. *ret_job is set only where there is a job to look at. */
 static enum wo_exit read_job(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count,
                              struct wo_job **ret_job) {
   struct wo_job *job = NULL;
@@ -93,15 +94,46 @@ static enum wo_exit read_job(const struct wo_call *call, const struct wo_pack *p
 }
 
 /* The .out of a failed job says nothing of its .err, so the other logs of the job are read too. */
-enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count,
-                                 struct wo_job **ret_job) {
+static enum wo_exit read_with_siblings(const struct wo_call *call, const struct wo_pack *pack, const struct wo_intake_job *paths,
+                                       struct wo_job **ret_job) {
   struct wo_arena arena;
-  size_t all_count = 0;
-  *ret_job = NULL;
+  size_t count = 0;
   wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
-  char **const all = wo_intake_add_logs(&arena, paths, count, call->errors, &all_count);
-  const enum wo_exit code = all != NULL ? read_job(call, pack, all, all_count, ret_job) : WO_EXIT_ERROR;
+  char **const all = wo_intake_add_logs(&arena, paths->paths, paths->count, call->errors, &count);
+  const enum wo_exit code = all != NULL ? read_job(call, pack, all, count, ret_job) : WO_EXIT_ERROR;
   wo_arena_done(&arena);
+  return code;
+}
+
+/* Names the first jobs that the words are of: "4711, 4712". */
+static void refuse_jobs(const struct wo_call *call, const struct wo_intake *intake) {
+  struct wo_text names = {0};
+  for (size_t i = 0; i < intake->job_count && i < MESSAGES_MAX; i++) {
+    wo_text_add(&names, i > 0 ? ", " : "");
+    wo_text_add_clean(&names, intake->jobs[i].name);
+  }
+  const struct wo_view shown = {names.ptr, names.len};
+  wo_message(call->errors, (struct wo_view){0}, "`whyoom %s` takes the files of one job, and these are of %zu: %.*s",
+             call->command->name, intake->job_count, WO_SHOWN(shown));
+  wo_text_done(&names);
+}
+
+enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pack *pack, char **words, size_t count,
+                                 struct wo_job **ret_job) {
+  const struct wo_intake_job nothing = {.paths = words};
+  struct wo_intake intake;
+  enum wo_exit code = WO_EXIT_ERROR;
+  *ret_job = NULL;
+  bool has_memory = wo_intake_make(words, count, call->errors, &intake) == WO_OK;
+  if (has_memory && intake.job_count > 1) {
+    refuse_jobs(call, &intake);
+  } else if (has_memory && (intake.job_count == 1 || count == 0)) {
+    code = read_with_siblings(call, pack, count == 0 ? &nothing : &intake.jobs[0], ret_job);
+    if (intake.is_incomplete) code = WO_EXIT_ERROR;
+    has_memory = *ret_job != NULL;
+  }
+  if (!has_memory) wo_command_fail_memory(call);
+  wo_intake_done(&intake);
   return code;
 }
 
@@ -124,12 +156,12 @@ static bool has_text(const struct wo_call *call, const struct wo_job *job) {
   return false;
 }
 
-/* Diagnoses the given paths as one job. If an input could not be read, the exit code is that of an error whatever was found, and
- * --exit-zero does not change it. */
-static enum wo_exit diagnose_paths(const struct wo_call *call, const struct wo_prover *prover, const struct wo_pack *pack,
-                                   char **paths, size_t count) {
+/* Diagnoses one job; `call` has its files as words. If an input could not be read, the exit code is that of an error whatever was
+ * found, and --exit-zero does not change it. */
+static enum wo_exit diagnose_job(const struct wo_call *call, const struct wo_prover *prover, const struct wo_pack *pack,
+                                 const struct wo_intake_job *paths) {
   struct wo_job *job = NULL;
-  const enum wo_exit reading = wo_command_read_job(call, pack, paths, count, &job);
+  const enum wo_exit reading = read_with_siblings(call, pack, paths, &job);
   enum wo_exit code = WO_EXIT_ERROR;
   if (job && !has_text(call, job)) {
     wo_job_free(job);
@@ -149,6 +181,45 @@ static enum wo_exit diagnose_paths(const struct wo_call *call, const struct wo_p
   return call->exit_zero && code == WO_EXIT_FAILURE_FOUND ? WO_EXIT_FINE : code;
 }
 
+/* ---- Several jobs ---- */
+
+/* Jobs from which on a table is easier to read, and names of files that the line above a report shows. */
+enum { JOBS_FOR_A_TABLE = 10, PATHS_SHOWN = 4 };
+
+/* "==> job 4711: slurm-4711.out, slurm-4711.err <==", as head and tail print it. Programs that read JSON find the files in it. */
+static void add_heading(const struct wo_call *call, const struct wo_intake_job *job, bool is_first) {
+  struct wo_text *const out = call->out;
+  if (call->format != WO_OUT_TEXT) return;
+  wo_text_add(out, is_first ? "==> job " : "\n==> job ");
+  wo_text_add_clean(out, job->name);
+  for (size_t i = 0; i < job->count && i < PATHS_SHOWN; i++) {
+    wo_text_add(out, i == 0 ? ": " : ", ");
+    wo_text_add_clean(out, wo_view_of(job->paths[i]));
+  }
+  if (job->count > PATHS_SHOWN) wo_text_add(out, " and %zu more", job->count - PATHS_SHOWN);
+  wo_text_add(out, " <==\n");
+}
+
+/* One report after the other, each written out before the next job is read. An input that cannot be read is worse than a failure,
+ * and a failure worse than none. */
+static enum wo_exit diagnose_jobs(const struct wo_call *call, const struct wo_prover *prover, const struct wo_pack *pack,
+                                  const struct wo_intake *intake) {
+  enum wo_exit code = intake->is_incomplete ? WO_EXIT_ERROR : WO_EXIT_FINE;
+  if (intake->job_count > JOBS_FOR_A_TABLE)
+    wo_message(call->errors, (struct wo_view){0},
+               "%zu jobs, one report for each: `whyoom scan` with their folder makes one table", intake->job_count);
+  for (size_t i = 0; i < intake->job_count; i++) {
+    struct wo_call one = *call;
+    one.words = intake->jobs[i].paths;
+    one.word_count = intake->jobs[i].count;
+    if (intake->job_count > 1) add_heading(call, &intake->jobs[i], i == 0);
+    const enum wo_exit found = diagnose_job(&one, prover, pack, &intake->jobs[i]);
+    if (found > code) code = found;
+    if (i + 1 < intake->job_count && call->drain && !call->drain(call)) return WO_EXIT_ERROR;
+  }
+  return code;
+}
+
 bool wo_command_is_slurm_log(const char *name) {
   const struct wo_view view = wo_view_of(name);
   return wo_view_starts(view, "slurm-") && (wo_view_ends(view, ".out") || wo_view_ends(view, ".err"));
@@ -156,16 +227,18 @@ bool wo_command_is_slurm_log(const char *name) {
 
 /* Without a path standard input is read. On a terminal, where that would seem to hang, main.c has made it a scan. */
 enum wo_exit wo_run_diagnose(const struct wo_call *call, const struct wo_prover *prover) {
+  char dash[] = "-";
+  char *standard_input[] = {dash};
+  const bool has_words = call->word_count > 0;
+  struct wo_intake intake;
   struct wo_pack *pack = wo_command_load(call, WO_LOAD_FOR_ONE_JOB);
   if (!pack) return WO_EXIT_ERROR;
-  enum wo_exit code;
-  if (call->word_count > 0) {
-    code = diagnose_paths(call, prover, pack, call->words, call->word_count);
-  } else {
-    char dash[] = "-";
-    char *paths[] = {dash};
-    code = diagnose_paths(call, prover, pack, paths, 1);
-  }
+  enum wo_exit code = WO_EXIT_ERROR;
+  if (wo_intake_make(has_words ? call->words : standard_input, has_words ? call->word_count : 1, call->errors, &intake) == WO_OK)
+    code = diagnose_jobs(call, prover, pack, &intake);
+  else
+    wo_command_fail_memory(call);
+  wo_intake_done(&intake);
   wo_pack_free(pack);
   return code;
 }

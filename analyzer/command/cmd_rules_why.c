@@ -47,7 +47,7 @@ enum wo_exit wo_run_rules_why(const struct wo_call *call, const struct wo_pack *
   }
   struct wo_job *job = NULL;
   const enum wo_exit reading = wo_command_read_job(call, pack, call->words + 2, call->word_count - 2, &job);
-  if (!job) return wo_command_fail_memory(call);
+  if (!job) return WO_EXIT_ERROR;
   const enum wo_exit code = explain_job(call, pack, job);
   wo_job_free(job);
   return reading == WO_EXIT_FINE ? code : WO_EXIT_ERROR;

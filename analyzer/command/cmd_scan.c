@@ -9,6 +9,7 @@
 
 #include "analyzer/command/help.h"
 #include "analyzer/files/names.h"
+#include "analyzer/intake/intake.h"
 
 /* ---- The scan ---- */
 
@@ -86,7 +87,7 @@ bool wo_scan_is_meant(const struct wo_call *call) {
   for (size_t i = 0; i < call->word_count; i++) {
     if (stat(call->words[i], &info) != 0 || !S_ISDIR(info.st_mode)) return false;
   }
-  return true;
+  return wo_intake_has_many_jobs(call->words, call->word_count);
 }
 
 /* Both paths without links and dots, so that one can begin the other. */

@@ -31,8 +31,8 @@ enum wo_exit wo_run_merge(const struct wo_call *call, int64_t now_ns);
 /* Whether a call scans a folder in which that file, which is there, is a log by its name. */
 bool wo_scan_reads(const struct wo_call *call, const char *path);
 
-/* Whether a call without a command is one of scan: each of its words names a folder, or it has none on a terminal, which means
- * the present folder. */
+/* Whether a call without a command is one of scan: its words name folders that hold more than one job together, or it has none on
+ * a terminal, which means the present folder. */
 bool wo_scan_is_meant(const struct wo_call *call);
 
 #endif

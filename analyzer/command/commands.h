@@ -33,10 +33,10 @@ bool wo_command_is_slurm_log(const char *name);
 enum wo_exit wo_command_write_report(const struct wo_call *call, const struct wo_prover *prover, const struct wo_job *job,
                                      const struct wo_pack *pack);
 
-/* Reads all paths as one job, with the logs of the same job beside them (analyzer/intake/siblings.h); it must be freed also on
- * failure. WO_EXIT_ERROR when one of them could not be read (the closed
- * job has the rest) or memory is out (*ret_job is then NULL); else WO_EXIT_FINE. */
-enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count,
+/* Reads what the words name (analyzer/intake/intake.h) as one job, with the logs of the same job beside them; the job must be
+ * freed also on failure. WO_EXIT_ERROR when something of it could not be read (the closed job has the rest), the words are of
+ * several jobs or of none, or memory is out (*ret_job is then NULL): a line in errors says so. Else WO_EXIT_FINE. */
+enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pack *pack, char **words, size_t count,
                                  struct wo_job **ret_job);
 
 /* `whyoom rules list --format patterns`: a regular expression for each pattern of every line, one a line, as ripgrep takes it. */

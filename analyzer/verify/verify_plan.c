@@ -162,7 +162,7 @@ bool wo_verify_plan_read(const struct wo_call *call, struct wo_verify_plan *ret_
   plan->is_complete = wo_command_read_job(call, plan->pack, call->words, call->word_count, &plan->job) == WO_EXIT_FINE;
   const bool is_made = plan->job && wo_report_make(plan->job, plan->pack, &plan->report) == WO_OK &&
                        wo_verify_plan_fill(plan->report, plan) == WO_OK;
-  if (!is_made) wo_command_fail_memory(call);
+  if (plan->job && !is_made) wo_command_fail_memory(call);
   return is_made;
 }
 
