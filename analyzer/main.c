@@ -552,7 +552,7 @@ static struct {
 
 static enum wo_status add_piece(const struct wo_call *call, struct wo_view text, struct wo_err *err) {
   enum wo_status status = WO_OK;
-  if (!has_output_file(call)) return wo_output_write_fd(STDOUT_FILENO, text, err);
+  if (!has_output_file(call)) return call->is_quiet ? WO_OK : wo_output_write_fd(STDOUT_FILENO, text, err);
   if (!pieces.is_begun) {
     status = wo_call_find_output(call, call->output.ptr, &pieces.file, err);
     if (status == WO_OK && !pieces.file.is_stream) status = wo_output_open(&pieces.file, &pieces.draft, err);
@@ -582,6 +582,11 @@ static enum wo_status end_pieces(const struct wo_call *call, struct wo_view text
   return status == WO_OK ? wo_output_commit(&pieces.file, &pieces.draft, err) : status;
 }
 
+/* --quiet: the exit status says all. Who asks for help wants to read it. */
+static bool is_silent(const struct wo_call *call) {
+  return call->is_quiet && !call->wants_help && !call->wants_version;
+}
+
 /* Writes everything, or adds an error. A reader that has ended (`| head`) is no error. */
 static bool write_out(const struct wo_call *call) {
   const struct wo_view text = {call->out->ptr, call->out->len};
@@ -589,6 +594,7 @@ static bool write_out(const struct wo_call *call) {
   if (pieces.is_failed) return false;
   const enum wo_status status = pieces.is_begun         ? end_pieces(call, text, &err)
                                 : has_output_file(call) ? wo_call_write_output(call, call->output.ptr, text, true, &err)
+                                : is_silent(call)       ? WO_OK
                                                         : wo_output_write_fd(STDOUT_FILENO, text, &err);
   if (status != WO_OK) wo_message_error(call->errors, has_output_file(call) ? call->output : WO_VIEW("stdout"), &err);
   return status == WO_OK;
@@ -627,7 +633,7 @@ int main(int argc, char **argv) {
     call.is_stdin_terminal = isatty(STDIN_FILENO) == 1;
     call.out = &out;
     call.errors = &errors;
-    wo_pager_start(&call, &pager);
+    if (!call.is_quiet) wo_pager_start(&call, &pager);
     code = run_and_write(&call);
     print_errors(&errors);
     errors.len = 0;

@@ -231,6 +231,7 @@ enum wo_exit wo_run_diagnose(const struct wo_call *call, const struct wo_prover 
   char *standard_input[] = {dash};
   const bool has_words = call->word_count > 0;
   struct wo_intake intake;
+  if (wo_command_is_meant(call)) return WO_EXIT_ERROR;
   struct wo_pack *pack = wo_command_load(call, WO_LOAD_FOR_ONE_JOB);
   if (!pack) return WO_EXIT_ERROR;
   enum wo_exit code = WO_EXIT_ERROR;
@@ -247,13 +248,15 @@ const struct wo_command wo_command_diagnose = {
     .name = "diagnose",
     .needs_more = "",
     .summary = "why a GPU job ran out of memory, and what to change",
-    .usage = "[OPTION...] [PATH...]",
-    .about = "Diagnoses ONE failed job from all the files given: logs, error logs, batch\n"
+    .usage = "[OPTION...] [PATH...|JOB]",
+    .about = "Diagnoses a failed job from all the files given: logs, error logs, batch\n"
              "scripts, configurations, scontrol or sacct output; plain, compressed (gzip,\n"
-             "xz, zstd) or in a tar archive. A PATH of - is standard input. Without a PATH\n"
-             "standard input is read when it is a pipe; on a terminal the jobs of this folder\n"
-             "are reported together, as by `whyoom scan`, and so are those of a PATH that is a\n"
-             "folder.\n",
+             "xz, zstd) or in a tar archive; other logs of the same job beside them are read\n"
+             "too. Files whose names hold the ids of several jobs give a report for each. JOB\n"
+             "is a number, as 4711 or 4711_3: its files in this folder. A PATH of - is\n"
+             "standard input, which is also read without a PATH when it is a pipe; on a\n"
+             "terminal the jobs of this folder are reported together, as by `whyoom scan`, and\n"
+             "so are those of a PATH that is a folder with several.\n",
     .formats = WO_SHOW_FORMATS,
     .options = wo_shared_options,
     .option_count = WO_SHARED_OPTION_COUNT,

@@ -2,6 +2,7 @@
  * fixes are the pages of analyzer/command/rule_doc.h. */
 #include "analyzer/command/commands.h"
 #include "analyzer/command/rule_doc.h"
+#include "parsers/base/nearest/nearest.h"
 
 /* "setting micro_batch" and an empty line. */
 static void add_heading(struct wo_text *out, const char *sort, struct wo_view id) {
@@ -30,11 +31,29 @@ static bool explain_fact(struct wo_view id, struct wo_text *out, size_t width) {
   return true;
 }
 
+/* Whether the words are the same but for case and for what is between them: "KV cache", "kv_cache". */
+static bool is_same_word(struct wo_view a, struct wo_view b) {
+  if (a.len != b.len) return false;
+  for (size_t i = 0; i < a.len; i++) {
+    const bool is_gap =
+        (a.ptr[i] == ' ' || a.ptr[i] == '-' || a.ptr[i] == '_') && (b.ptr[i] == ' ' || b.ptr[i] == '-' || b.ptr[i] == '_');
+    if (!is_gap && wo_lower(a.ptr[i]) != wo_lower(b.ptr[i])) return false;
+  }
+  return true;
+}
+
+static bool is_called(const struct wo_term *term, struct wo_view word) {
+  for (size_t i = 0; i < term->synonym_count; i++) {
+    if (is_same_word(term->synonyms[i], word)) return true;
+  }
+  return is_same_word(term->id, word);
+}
+
 /* Terms are words that reports use without an explanation ("reserved", "private pool"). False when none has this name. */
 static bool explain_term(const struct wo_pack *pack, struct wo_view id, struct wo_text *out, size_t width) {
   for (size_t i = 0; i < pack->term_count; i++) {
     const struct wo_term *term = &pack->terms[i];
-    if (!wo_view_equal(term->id, id)) continue;
+    if (!is_called(term, id)) continue;
     wo_text_add(out, "%.*s\n\n", WO_SHOWN(term->title));
     wo_text_wrap(out, term->text, 2, width);
     return true;
@@ -75,6 +94,27 @@ static bool explain(const struct wo_pack *pack, struct wo_view id, struct wo_tex
          explain_model(pack, id, out);
 }
 
+/* What is explained and has nearly the name; empty when nothing has. */
+static struct wo_view find_near(const struct wo_pack *pack, struct wo_view id) {
+  struct wo_nearest nearest = {.want = id};
+  size_t fact_count = 0;
+  const struct wo_fact *const facts = wo_fact_list(&fact_count);
+  for (size_t i = 0; i < pack->term_count; i++) {
+    wo_nearest_offer(&nearest, pack->terms[i].id);
+    for (size_t k = 0; k < pack->terms[i].synonym_count; k++) wo_nearest_offer(&nearest, pack->terms[i].synonyms[k]);
+  }
+  wo_command_offer_rules(pack, &nearest);
+  for (size_t i = 0; i < fact_count; i++) wo_nearest_offer(&nearest, facts[i].name);
+  for (size_t i = 0; i < pack->model_count; i++) wo_nearest_offer(&nearest, pack->models[i].id);
+  return wo_nearest_best(&nearest);
+}
+
+static void report_unknown(const struct wo_call *call, const struct wo_pack *pack, const char *word) {
+  char hint[WO_NEAREST_BYTES];
+  wo_message(call->errors, (struct wo_view){0}, "\"%s\" is not known%s; `whyoom explain` lists the known ids", word,
+             wo_nearest_hint(find_near(pack, wo_view_of(word)), hint, sizeof hint));
+}
+
 /* Without knobs and facts: there are hundreds. */
 static void list_ids(const struct wo_pack *pack, struct wo_text *out) {
   wo_text_add(out, "whyoom explain ID, where ID is one of\n\ncauses: ");
@@ -95,7 +135,7 @@ enum wo_exit wo_run_explain(const struct wo_call *call) {
   for (size_t i = 0; i < call->word_count; i++) {
     if (i > 0) wo_text_add(call->out, "\n");
     if (explain(pack, wo_view_of(call->words[i]), call->out, call->style.width)) continue;
-    wo_message(call->errors, (struct wo_view){0}, "\"%s\" is not known; `whyoom explain` lists the known ids", call->words[i]);
+    report_unknown(call, pack, call->words[i]);
     code = WO_EXIT_ERROR;
   }
   wo_pack_free(pack);

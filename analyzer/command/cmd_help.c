@@ -10,7 +10,11 @@ enum wo_exit wo_run_help(const struct wo_call *call) {
     wo_help_add(topic, call->commands, call->out);
     return WO_EXIT_FINE;
   }
-  wo_message(call->errors, (struct wo_view){0}, "there is no command '%s' to help with", call->words[0]);
+  struct wo_nearest nearest = {.want = wo_view_of(call->words[0])};
+  char hint[WO_NEAREST_BYTES];
+  for (size_t i = 0; i < call->commands.count; i++) wo_nearest_offer(&nearest, wo_view_of(call->commands.items[i].command->name));
+  wo_message(call->errors, (struct wo_view){0}, "there is no command '%s' to help with%s", call->words[0],
+             wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
   return WO_EXIT_ERROR;
 }
 

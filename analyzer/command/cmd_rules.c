@@ -4,6 +4,7 @@
  * gives the exit status of a failed job, packs that cannot be read give that of an error. */
 #include "analyzer/command/commands.h"
 #include "rules/check/rule_check.h"
+#include "rules/files/rule_dir.h"
 
 /* ---- list ---- */
 
@@ -289,6 +290,22 @@ static bool add_built_in(struct wo_view id, struct wo_text *out) {
   return false;
 }
 
+/* Names the rule that may have been meant, of the built-in ones where the user's folder cannot be loaded (NULL). */
+static void report_no_rule(const struct wo_call *call, const struct wo_pack *own) {
+  struct wo_nearest nearest = {.want = wo_view_of(call->words[1])};
+  struct wo_pack *loaded = NULL;
+  char hint[WO_NEAREST_BYTES];
+  if (!own) wo_pack_load_all(NULL, WO_LOAD_ALL, &loaded, NULL);
+  const struct wo_pack *const pack = own ? own : loaded;
+  if (pack) {
+    wo_command_offer_rules(pack, &nearest);
+    for (size_t i = 0; i < pack->pattern_count; i++) wo_nearest_offer(&nearest, pack->patterns[i].id);
+  }
+  wo_message(call->errors, (struct wo_view){0}, "no rule is called \"%s\"%s; `whyoom rules list` names them all", call->words[1],
+             wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
+  wo_pack_free(loaded);
+}
+
 /* Adds the whole file with the rule: its comments and neighbours explain it. The user's own rule wins over the built-in one that
  * it replaces. If the user's folder cannot be loaded, built-in rules are still shown: then it helps most. */
 static enum wo_exit show_rule(const struct wo_call *call) {
@@ -307,10 +324,10 @@ static enum wo_exit show_rule(const struct wo_call *call) {
                 own->is_replacing ? ", in place of the built-in rule" : "");
   }
   const bool is_shown = own ? add_file(own, call->out) : add_built_in(id, call->out);
+  const bool is_unloaded = call->rules_dir.len > 0 && pack == NULL; /* which a line says */
+  if (!is_shown) report_no_rule(call, pack);
   wo_pack_free(pack);
-  if (is_shown) return WO_EXIT_FINE;
-  wo_message(call->errors, (struct wo_view){0}, "no rule is called \"%s\"; `whyoom rules list` names them all", call->words[1]);
-  return WO_EXIT_ERROR;
+  return is_shown && !is_unloaded ? WO_EXIT_FINE : WO_EXIT_ERROR;
 }
 
 /* ---- The command ---- */
@@ -322,7 +339,7 @@ static const struct wo_option rules_options[] = {
 };
 
 #define VERBS "list|check|test|show|why|pages"
-enum { VERB_SHOW = 3, VERB_WHY = 4 };
+enum { VERB_CHECK = 1, VERB_TEST = 2, VERB_SHOW = 3, VERB_WHY = 4 };
 
 /* In the order of VERBS. `show` loads for itself: it helps most when a pack is broken. */
 static enum wo_exit (*const verbs[])(const struct wo_call *call, const struct wo_pack *pack) = {
@@ -346,13 +363,32 @@ static bool take_folder(const struct wo_call *call, int verb, struct wo_call *re
   return true;
 }
 
+/* A folder without a rule file is a mistake where its rules are to be checked: nothing would be, and all would seem well. */
+static bool has_rule_file(const struct wo_call *call, int verb) {
+  struct wo_rule_files files = {0};
+  const bool is_asked = (verb == VERB_CHECK || verb == VERB_TEST) && call->rules_dir.len > 0;
+  /* Whatever cannot be read is reported by loading. */
+  const bool has_any = !is_asked || wo_rule_dir_read(call->rules_dir.ptr, &files, NULL) != WO_OK || files.count > 0;
+  wo_rule_files_done(&files);
+  if (!has_any) wo_message(call->errors, call->rules_dir, "holds no rule file (a name that ends in .json): nothing is checked");
+  return has_any;
+}
+
+static void report_no_verb(const struct wo_call *call) {
+  struct wo_nearest nearest = {.want = wo_view_of(call->words[0])};
+  struct wo_view rest = wo_view_of(VERBS);
+  char hint[WO_NEAREST_BYTES];
+  while (rest.len > 0) wo_nearest_offer(&nearest, wo_view_cut(&rest, '|'));
+  wo_message(call->errors, (struct wo_view){0}, "rules needs one of list, check, test, show, why and pages, not '%s'%s",
+             call->words[0], wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
+}
+
 /* Without a word the rules are listed. */
 enum wo_exit wo_run_rules(const struct wo_call *call) {
   const struct wo_view word = call->word_count > 0 ? wo_view_of(call->words[0]) : (struct wo_view){0};
   const int verb = word.len > 0 ? wo_option_choice(VERBS, word) : 0;
   if (verb < 0) {
-    wo_message(call->errors, (struct wo_view){0}, "rules needs one of list, check, test, show, why and pages, not '%s'",
-               call->words[0]);
+    report_no_verb(call);
     return WO_EXIT_ERROR;
   }
   struct wo_call with_folder;
@@ -362,6 +398,7 @@ enum wo_exit wo_run_rules(const struct wo_call *call) {
     return WO_EXIT_ERROR;
   }
   if (!verbs[verb]) return show_rule(call);
+  if (!has_rule_file(&with_folder, verb)) return WO_EXIT_ERROR;
   struct wo_pack *pack = wo_command_load(&with_folder, WO_LOAD_ALL);
   const enum wo_exit code = pack ? verbs[verb](&with_folder, pack) : WO_EXIT_ERROR;
   wo_pack_free(pack);

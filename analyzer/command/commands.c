@@ -1,6 +1,8 @@
 /* Shared by commands: loading rules, the error for lack of memory. */
 #include "analyzer/command/commands.h"
 
+#include <unistd.h>
+
 struct wo_pack *wo_command_load(const struct wo_call *call, enum wo_load_depth depth) {
   struct wo_pack *pack = NULL;
   struct wo_err err = {0};
@@ -8,6 +10,33 @@ struct wo_pack *wo_command_load(const struct wo_call *call, enum wo_load_depth d
   if (err.code == WO_OK) return pack;
   wo_message_error(call->errors, (struct wo_view){0}, &err);
   return NULL;
+}
+
+void wo_command_offer_rules(const struct wo_pack *pack, struct wo_nearest *nearest) {
+  for (size_t i = 0; i < pack->cause_count; i++) wo_nearest_offer(nearest, pack->causes[i].id);
+  for (size_t i = 0; i < pack->fix_count; i++) wo_nearest_offer(nearest, pack->fixes[i].id);
+  for (size_t i = 0; i < pack->knob_count; i++) wo_nearest_offer(nearest, pack->knobs[i].id);
+}
+
+/* Names of commands are letters only; logs have endings. */
+static bool is_like_command(struct wo_view word) {
+  size_t letters = 0;
+  while (letters < word.len && (wo_is_alpha(word.ptr[letters]) || word.ptr[letters] == '-')) letters++;
+  return word.len > 0 && letters == word.len && wo_is_alpha(word.ptr[0]);
+}
+
+bool wo_command_is_meant(const struct wo_call *call) {
+  const struct wo_view word = wo_view_of(call->word_count > 0 ? call->words[0] : NULL);
+  struct wo_nearest nearest = {.want = word};
+  if (!is_like_command(word) || access(word.ptr, F_OK) == 0) return false;
+  for (size_t i = 0; i < call->commands.count; i++) wo_nearest_offer(&nearest, wo_view_of(call->commands.items[i].command->name));
+  const struct wo_view near = wo_nearest_best(&nearest);
+  if (near.len == 0 && call->word_count > 1) return false;
+  if (near.len > 0)
+    wo_message(call->errors, word, "is no file and no command: did you mean `whyoom %.*s`?", WO_SHOWN(near));
+  else
+    wo_message(call->errors, word, "is no file and no command (`whyoom --help` lists the commands)");
+  return true;
 }
 
 enum wo_exit wo_command_fail_memory(const struct wo_call *call) {

@@ -7,6 +7,7 @@
 #include "analyzer/show/show.h"
 #include "parsers/base/command/command.h"
 #include "parsers/base/command/message.h"
+#include "parsers/base/nearest/nearest.h"
 
 extern const struct wo_command wo_command_diagnose;   /* `whyoom [PATH...|-]`: one job from all the inputs */
 extern const struct wo_command wo_command_budget;     /* memory by component */
@@ -52,6 +53,13 @@ enum wo_exit wo_run_rules_pages(const struct wo_call *call, const struct wo_pack
 
 /* Loads the packs of the command line. On failure a line is added to errors and NULL is returned. */
 struct wo_pack *wo_command_load(const struct wo_call *call, enum wo_load_depth depth);
+
+/* Offers the ids of causes, fixes and settings for "did you mean". */
+void wo_command_offer_rules(const struct wo_pack *pack, struct wo_nearest *nearest);
+
+/* Whether the call's first word is meant as a command: there is no such file, and a command has nearly this name. A line in
+ * errors then says both. */
+bool wo_command_is_meant(const struct wo_call *call);
 
 /* Adds "out of memory" to errors and returns WO_EXIT_ERROR. */
 enum wo_exit wo_command_fail_memory(const struct wo_call *call);

@@ -85,10 +85,11 @@ static uint64_t count_lines(const struct wo_job *job) {
   return lines;
 }
 
-/* Whether the file holds the standard output of a program, by its name. */
+/* Whether the file holds the standard output of a program, by its name, or what somebody made of it. */
 static bool is_stdout_name(struct wo_view path) {
   static const char *const streams[] = {"out", "stdout"};
   struct wo_view rest = wo_name_base(path);
+  if (wo_view_is(path, "<stdin>")) return true;
   while (rest.len > 0) {
     if (WO_NAME_IS_ANY(wo_name_word(&rest), streams)) return true;
   }

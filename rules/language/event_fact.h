@@ -4,7 +4,7 @@
 #ifndef WO_EVENT_FACT_H
 #define WO_EVENT_FACT_H
 
-#include "rules/language/nearest.h"
+#include "parsers/base/nearest/nearest.h"
 #include "rules/language/value.h"
 
 /* rules/language/expr.h describes the functions. */

@@ -11,7 +11,7 @@
 #include "parsers/base/units.h"
 #include "rules/language/event_fact.h"
 #include "rules/language/expr_internal.h"
-#include "rules/language/nearest.h"
+#include "parsers/base/nearest/nearest.h"
 
 /* One parse. `at` is the next byte of `text` that is not taken yet, `depth` the number of primaries
  * around it. `err` may be NULL: whether something failed is in `status`. */

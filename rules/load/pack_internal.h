@@ -5,7 +5,7 @@
 #ifndef WO_PACK_INTERNAL_H
 #define WO_PACK_INTERNAL_H
 
-#include "rules/language/nearest.h"
+#include "parsers/base/nearest/nearest.h"
 #include "rules/load/rule.h"
 
 enum wo_sort {

@@ -222,6 +222,8 @@ struct wo_term {
   struct wo_view id;
   struct wo_view title;
   struct wo_view text;
+  const struct wo_view *synonyms; /* other words for it that people look up; none is an id */
+  size_t synonym_count;
 };
 
 /* The shape of a well-known model, for logs that print its name alone. Counts; 0 = has none or not stated. */

@@ -12,7 +12,7 @@
 
 #include "parsers/base/clean.h"
 #include "parsers/base/text.h"
-#include "rules/language/nearest.h"
+#include "parsers/base/nearest/nearest.h"
 
 /* ---- errors ----------------------------------------------------------------------------------------------------------- */
 

@@ -92,6 +92,7 @@ static const struct wo_member term_members[] = {
     {.key = "term", .read = wo__load_skip},
     {.key = "title", .read = wo__load_text, WO_AT(wo_term, title)},
     {.key = "text", .read = wo__load_text, WO_AT(wo_term, text)},
+    {.key = "synonyms", .read = wo__load_texts, WO_ARRAY_AT(wo_term, synonyms, synonym_count)},
 };
 
 bool wo__load_term(struct wo_loader *loader, const struct wo_tree *object, void *rule) {

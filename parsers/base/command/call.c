@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "parsers/base/command/command.h"
+#include "parsers/base/nearest/nearest.h"
 
 /* ---- Options of all commands ---- */
 
@@ -9,6 +10,12 @@ bool wo_call_read_format(void *target, const struct wo_option_value *value) {
   const int place = wo_option_choice(WO_OUT_NAMES, value->text);
   if (place < 0 || wo_option_choice(value->option->choices, value->text) < 0) return false;
   ((struct wo_call *)target)->format = (enum wo_format_out)place;
+  return true;
+}
+
+static bool read_json(void *target, const struct wo_option_value *value) {
+  (void)value;
+  ((struct wo_call *)target)->format = WO_OUT_JSON;
   return true;
 }
 
@@ -32,9 +39,13 @@ static bool read_no_sandbox(void *target, const struct wo_option_value *value) {
 
 /* In the order of the help text. */
 const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
-    WO_OPTION("format", "FORM", "text (default), json, oneline, html (a page with\npictures), or markdown (for tickets)", WO_TO_READER(wo_call_read_format), .choices = "text|json"),
+    WO_OPTION("format", "FORM", "text (default), json, oneline, html (a page with\npictures), or markdown (for tickets); {json} is json",
+              WO_TO_READER(wo_call_read_format), .choices = "text|json", .about = "the form of the report"),
+    WO_OPTION("json", NULL, NULL, WO_TO_READER(read_json), .about = "the report as JSON: --format json"),
     WO_OPTION("output", "FILE", "write the report to FILE", .letter = 'o', WO_TO_TEXT(struct wo_call, output),
               .path = WO_PATH_WRITTEN, .wants = "the name of a file"),
+    WO_OPTION("quiet", NULL, "no report on standard output: the exit status says all", .letter = 'q',
+              WO_TO_FLAG(struct wo_call, is_quiet)),
     WO_OPTION("color", "[=WHEN]", "auto (default), always or never; {no-color} is never", .without = "always",
               WO_TO_CHOICE(struct wo_call, color, "auto|always|never"), .about = "whether to colour the text report"),
     WO_OPTION("no-color", NULL, NULL, WO_TO_READER(read_no_color), .about = "no colours in the text report"),
@@ -57,7 +68,7 @@ const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
     WO_OPTION("no-sandbox", NULL, NULL, WO_TO_READER(read_no_sandbox), .about = "whyoom is not kept to reading"),
     WO_OPTION("help", NULL, "this text;  {version}  the version", .letter = 'h', WO_TO_FLAG(struct wo_call, wants_help),
               .about = "the help text of the command"),
-    WO_OPTION("version", NULL, NULL, WO_TO_FLAG(struct wo_call, wants_version), .about = "the version"),
+    WO_OPTION("version", NULL, NULL, .letter = 'V', WO_TO_FLAG(struct wo_call, wants_version), .about = "the version"),
     WO_OPTION("", NULL, "what follows is a PATH, whatever it looks like", .kind = WO_OPTION_FLAG),
 };
 
@@ -111,24 +122,6 @@ static enum wo_status keep(struct reader *reader, const struct wo_option *option
 
 /* ---- Unknown names ---- */
 
-/* Whether the names differ by one letter (added, missing or changed) or by two swapped letters. */
-static bool is_near(struct wo_view a, struct wo_view b) {
-  size_t head = 0, tail = 0;
-  while (head < a.len && head < b.len && a.ptr[head] == b.ptr[head]) head++;
-  while (tail < a.len - head && tail < b.len - head && a.ptr[a.len - 1 - tail] == b.ptr[b.len - 1 - tail]) tail++;
-  const size_t rest_a = a.len - head - tail, rest_b = b.len - head - tail;
-  if (rest_a == 2 && rest_b == 2) return a.ptr[head] == b.ptr[head + 1] && a.ptr[head + 1] == b.ptr[head];
-  return rest_a <= 1 && rest_b <= 1;
-}
-
-static const char *near_option(const struct wo_option *options, size_t count, struct wo_view name) {
-  for (size_t i = 0; i < count; i++) {
-    const struct wo_view known = wo_view_of(options[i].name);
-    if (name.len > 2 && known.len > 2 && is_near(name, known)) return options[i].name;
-  }
-  return NULL;
-}
-
 /* The message names the command that has the option, the last one if several have it. */
 static enum wo_status refuse(struct reader *reader, struct wo_view name) {
   const struct wo_commands commands = reader->call->commands;
@@ -141,11 +134,14 @@ static enum wo_status refuse(struct reader *reader, struct wo_view name) {
   if (owner)
     return wo_err_set(reader->err, WO_E_USAGE, "--%.*s is an option of `whyoom %s`, a word that comes first", (int)name.len,
                       name.ptr, owner);
-  const char *near = near_option(own->options, own->option_count, name);
-  if (!near) near = near_option(wo_shared_options, WO_SHARED_OPTION_COUNT, name);
-  return wo_err_set(
-      reader->err, WO_E_USAGE, "unknown option --%.*s%s%s%s (whyoom --help lists them; a file of that name: -- first)",
-      (int)(name.len < 80 ? name.len : 80), name.ptr, near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+  struct wo_nearest nearest = {.want = name};
+  for (size_t i = 0; i < own->option_count; i++) wo_nearest_offer(&nearest, wo_view_of(own->options[i].name));
+  for (size_t i = 0; i < WO_SHARED_OPTION_COUNT; i++) wo_nearest_offer(&nearest, wo_view_of(wo_shared_options[i].name));
+  const struct wo_view near = wo_nearest_best(&nearest);
+  return wo_err_set(reader->err, WO_E_USAGE,
+                    "unknown option --%.*s%s%.*s%s (whyoom --help lists them; a file of that name: -- first)",
+                    (int)(name.len < 80 ? name.len : 80), name.ptr, near.len > 0 ? "; did you mean --" : "", WO_SHOWN(near),
+                    near.len > 0 ? "?" : "");
 }
 
 /* ---- Arguments ---- */
@@ -199,13 +195,12 @@ const struct wo_command *wo_command_find(struct wo_commands commands, struct wo_
   return NULL;
 }
 
-/* The first word may be a command (the first command needs no name: a file may have that one); every other word is kept. Words
- * never outnumber what was read, so argv can hold them. */
+/* The first word may be a command; every other word is kept. Words never outnumber what was read, so argv can hold them. */
 static void take_word(struct reader *reader, char *word) {
   struct wo_call *const call = reader->call;
   const struct wo_command *const command = reader->is_command_seen ? NULL : wo_command_find(call->commands, wo_view_of(word));
   reader->is_command_seen = true;
-  if (command != NULL && command != call->commands.items[0].command) {
+  if (command != NULL) {
     call->command = command;
     return;
   }

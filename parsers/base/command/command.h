@@ -88,6 +88,7 @@ struct wo_call {
   enum wo_sandbox sandbox;
   bool exit_zero;
   bool is_verbose;
+  bool is_quiet; /* nothing goes to standard output but help and version; a file of --output is written */
   bool no_prefilter;
   bool list_events; /* --events: the evidence, one line each, instead of a report */
   /* The rest of the arguments. */
@@ -109,7 +110,7 @@ struct wo_call {
 };
 
 /* The options that all commands take: the table of the first command, read into struct wo_call. */
-enum { WO_SHARED_OPTION_COUNT = 16 };
+enum { WO_SHARED_OPTION_COUNT = 18 };
 extern const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT];
 
 /* Reads argv, whose words are moved to its front. Options may be before, between and after the words, as GNU tools allow;

@@ -155,8 +155,9 @@ static void test_later_words_are_paths(void **state) {
   assert_int_equal(parse(&line, "a.err rules"), WO_OK);
   assert_ptr_equal(line.call.command, &wo_command_diagnose);
   assert_words(&line, "a.err rules");
-  assert_int_equal(parse(&line, "diagnose"), WO_OK);
-  assert_words(&line, "diagnose");
+  assert_int_equal(parse(&line, "diagnose diagnose"), WO_OK);
+  assert_ptr_equal(line.call.command, &wo_command_diagnose);
+  assert_words(&line, "diagnose"); /* the first one is the command */
 }
 
 static void test_help(void **state) {

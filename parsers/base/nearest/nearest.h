@@ -1,4 +1,4 @@
-/* The closest of a list of names to one that does not exist: for messages. Private to rules/. */
+/* The closest of a list of names to one that does not exist: for messages: options, commands, rules, facts, terms. */
 #ifndef WO_NEAREST_H
 #define WO_NEAREST_H
 

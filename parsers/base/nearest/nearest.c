@@ -1,5 +1,5 @@
 /* Distances of names, for "did you mean". */
-#include "rules/language/nearest.h"
+#include "parsers/base/nearest/nearest.h"
 
 #include <stdio.h>
 
