@@ -5,6 +5,8 @@
 #include "analyzer/files/grouping.h"
 #include "analyzer/intake/intake.h"
 
+/* ---- parts.c ---- */
+
 struct wo__paths {
   char **items;
   size_t count, capacity;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "parsers/base/input/file_kind.h"
 #include "parsers/base/input/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -90,6 +91,8 @@ static int file_of(const uint8_t *data, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static struct outcome whole, chopped;
   static const size_t caps[] = {1, 7, 4096};
+  const struct wo_file_kind *const kind = wo_file_kind((struct wo_view){(const char *)data, size});
+  require(kind == NULL || (kind->name[0] != '\0' && kind->advice[0] != '\0'));
   const int fd = file_of(data, size);
   if (fd < 0) return 0;
   read_all(fd, COMPARED_BYTES, &whole);
