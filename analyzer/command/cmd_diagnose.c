@@ -156,6 +156,25 @@ static bool has_text(const struct wo_call *call, const struct wo_job *job) {
   return false;
 }
 
+/* An archive can hold the logs of several jobs, which its names show only while it is read. They are no one job, and a scan tells
+ * them apart. */
+static bool is_of_several_jobs(const struct wo_call *call, const struct wo_job *job, size_t path_count) {
+  struct wo_arena arena;
+  struct wo_view first = {0}, second = {0};
+  wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
+  const char **const paths = wo_arena_array(&arena, job->input_count + 1, sizeof *paths);
+  for (size_t i = 0; paths != NULL && i < job->input_count; i++) paths[i] = job->inputs[i].path.ptr;
+  const bool is_several =
+      paths != NULL && job->input_count > path_count && wo_intake_are_apart(paths, job->input_count, &arena, &first, &second);
+  if (is_several)
+    wo_message(call->errors, (struct wo_view){0},
+               "the archive has logs of several jobs (%.*s, %.*s): `whyoom scan ARCHIVE` reports them, `whyoom ARCHIVE/NAME` one "
+               "log in it",
+               WO_SHOWN(first), WO_SHOWN(second));
+  wo_arena_done(&arena);
+  return is_several;
+}
+
 /* Diagnoses one job; `call` has its files as words. If an input could not be read, the exit code is that of an error whatever was
  * found, and --exit-zero does not change it. */
 static enum wo_exit diagnose_job(const struct wo_call *call, const struct wo_prover *prover, const struct wo_pack *pack,
@@ -163,7 +182,7 @@ static enum wo_exit diagnose_job(const struct wo_call *call, const struct wo_pro
   struct wo_job *job = NULL;
   const enum wo_exit reading = read_with_siblings(call, pack, paths, &job);
   enum wo_exit code = WO_EXIT_ERROR;
-  if (job && !has_text(call, job)) {
+  if (job && (is_of_several_jobs(call, job, job->path_count) || !has_text(call, job))) {
     wo_job_free(job);
     return WO_EXIT_ERROR;
   }

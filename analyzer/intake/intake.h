@@ -33,6 +33,11 @@ enum wo_status wo_intake_make(char **words, size_t count, struct wo_text *errors
 
 void wo_intake_done(struct wo_intake *intake);
 
+/* Whether names of logs are of several jobs for sure: they hold two ids, or two tasks of one array. Names two of the jobs in
+ * *ret_first and *ret_second, which live in the arena or the paths. False also without memory: the arena is then exhausted. */
+bool wo_intake_are_apart(const char *const *paths, size_t count, struct wo_arena *arena, struct wo_view *ret_first,
+                         struct wo_view *ret_second);
+
 /* Whether folders hold more than one job together, so that a table is more use than reports. Stops at the second one. */
 bool wo_intake_has_many_jobs(char **folders, size_t count);
 

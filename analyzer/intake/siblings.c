@@ -146,7 +146,7 @@ char **wo_intake_add_logs(struct wo_arena *arena, char **paths, size_t count, st
   found.paths = wo_arena_array(arena, count + WO_LIMIT_SIBLING_LOGS + 1, sizeof *found.paths);
   if (found.paths == NULL) return NULL;
   if (count > 0) memcpy(found.paths, paths, count * sizeof *paths);
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < count && count <= WO_LIMIT_SIBLING_LOGS; i++) {
     const struct wo_view path = wo_view_of(paths[i]);
     if (!wo_group_is_log(path) || is_folder_seen(&found, i)) continue;
     if (!look_into(&found, folder_of(path))) return NULL;

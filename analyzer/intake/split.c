@@ -29,16 +29,37 @@ static bool are_apart(const struct wo_group *a, const struct wo_group *b) {
   return a->array_task >= 0 && b->array_task >= 0 && a->array_task != b->array_task;
 }
 
-/* Other than the first with an id: what is apart from nothing is all one job. */
-static bool has_several_jobs(const struct wo_grouping *grouping) {
+/* Looks for a group that is apart from the first one with an id; NULL: all is one job. */
+static const struct wo_group *find_other_job(const struct wo_grouping *grouping, const struct wo_group **ret_first) {
   const struct wo_group *first = NULL;
   for (uint32_t i = 0; i < grouping->group_count; i++) {
     const struct wo_group *const group = &grouping->groups[i];
     if (!has_id(group)) continue;
-    if (first != NULL && are_apart(first, group)) return true;
+    *ret_first = first;
+    if (first != NULL && are_apart(first, group)) return group;
     if (first == NULL || first->array_task < 0) first = group;
   }
-  return false;
+  return NULL;
+}
+
+/* Files of one job can lie in several folders, so the last parts of the paths decide. */
+static enum wo_status group_names(const char *const *paths, size_t count, struct wo_arena *arena, struct wo_grouping *ret) {
+  const char **const names = wo_arena_array(arena, count + 1, sizeof *names);
+  if (names == NULL) return WO_E_NOMEM;
+  for (size_t i = 0; i < count; i++) names[i] = wo_name_base(wo_view_of(paths[i])).ptr;
+  return wo_group_paths(names, (uint32_t)count, arena, ret);
+}
+
+bool wo_intake_are_apart(const char *const *paths, size_t count, struct wo_arena *arena, struct wo_view *ret_first,
+                         struct wo_view *ret_second) {
+  struct wo_grouping grouping;
+  const struct wo_group *first = NULL;
+  if (group_names(paths, count, arena, &grouping) != WO_OK) return false;
+  const struct wo_group *const second = find_other_job(&grouping, &first);
+  if (second == NULL) return false;
+  *ret_first = wo__intake_name(arena, first, paths[first->members[0]]);
+  *ret_second = wo__intake_name(arena, second, paths[second->members[0]]);
+  return true;
 }
 
 /* ---- The jobs ---- */
@@ -116,11 +137,10 @@ static enum wo_status add_groups(struct split *split) {
 enum wo_status wo__intake_split(struct wo_intake *intake, const struct wo__paths *paths, struct wo_text *errors) {
   struct split split = {.intake = intake, .paths = paths, .errors = errors};
   if (paths->count == 0) return WO_OK;
-  const char **const names = wo_arena_array(&intake->arena, paths->count, sizeof *names);
-  if (names == NULL) return WO_E_NOMEM;
-  for (size_t i = 0; i < paths->count; i++) names[i] = wo_name_base(wo_view_of(paths->items[i])).ptr;
-  enum wo_status status = wo_group_paths(names, (uint32_t)paths->count, &intake->arena, &split.grouping);
-  if (status != WO_OK || !has_several_jobs(&split.grouping)) return status == WO_OK ? add_all(&split) : status;
+  const struct wo_group *first = NULL;
+  enum wo_status status = group_names((const char *const *)paths->items, paths->count, &intake->arena, &split.grouping);
+  if (status != WO_OK) return status;
+  if (find_other_job(&split.grouping, &first) == NULL) return add_all(&split);
   split.extra = wo_arena_array(&intake->arena, split.grouping.group_count, sizeof *split.extra);
   status = split.extra != NULL ? add_groups(&split) : WO_E_NOMEM;
   for (uint32_t i = 0; split.extra != NULL && i < split.grouping.group_count; i++) wo__paths_done(&split.extra[i]);

@@ -193,6 +193,9 @@ static void test_several_jobs(void **state) {
       {"$W one/slurm-1001.err slurm-1001.out", 1, "!==>|OUT OF GPU", "also reading slurm-1001.err"},
       {"for i in 1 2 3 4 5 6 7 8 9 10 11; do cp slurm-1002.out three-30$i.log; done; $W three-*.log; c=$?; rm three-*; (exit $c)",
        0, "==> job 301: |==> job 3011: ", "11 jobs, one report for each: `whyoom scan`"},
+      {"tar cf .all.tar slurm-1001.err slurm-1002.out && $W .all.tar", 2, NULL,
+       "the archive has logs of several jobs (1001, 1002): `whyoom scan"},
+      {"tar cf .one.tar slurm-1001.err slurm-1001.out train.sbatch && $W .one.tar", 1, "OUT OF GPU MEMORY", NULL},
       {"$W verify slurm-*.out", 2, NULL, "takes the files of one job, and these are of 4: 1001, 1002, 2000_3, 2000_4"},
       {"$W budget slurm-*.out", 2, NULL, "takes the files of one job"},
       {"$W rules why fragmentation slurm-*.out", 2, NULL, "takes the files of one job"});
