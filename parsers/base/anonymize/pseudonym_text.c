@@ -1,0 +1,226 @@
+/* Texts: cut into chunks, each of which is a name, a path, a secret or plain words. See pseudonyms_internal.h. */
+#include <string.h>
+
+#include "parsers/base/anonymize/pseudonyms_internal.h"
+
+/* A text that is being rewritten. */
+struct writer {
+  struct wo_pseudonyms *p;
+  struct wo_view text;
+  size_t at;
+  size_t *marks;
+  size_t mark_count, marked;
+  bool is_batch; /* a line of a batch script: options of one letter are those of sbatch */
+  struct wo_text *out;
+};
+
+/* What chunks consist of: words, and what is inside paths and addresses. */
+static bool is_chunk_byte(char c) {
+  return wo__is_name_byte(c) || (c != '\0' && strchr("_-./\\~%@+$#", c));
+}
+
+static bool is_quote(char c) {
+  return c == '"' || c == '\'' || c == '`';
+}
+
+/* The chunk at `at`, without the full stops of a sentence. */
+static struct wo_view chunk_at(struct wo_view text, size_t at) {
+  size_t end = at;
+  while (end < text.len && is_chunk_byte(text.ptr[end])) end++;
+  size_t cut = end;
+  while (cut > at && text.ptr[cut - 1] == '.') cut--;
+  return wo_view_sub(text, at, cut > at ? cut : end);
+}
+
+/* Marks up to an offset of the text become the place that is written now. */
+static void set_marks(struct writer *w, size_t until) {
+  while (w->marked < w->mark_count && w->marks[w->marked] <= until) w->marks[w->marked++] = w->out->len;
+}
+
+/* ---- Values of fields ---- */
+
+/* The offset of the value that follows a key at `at`: behind "=" or ":", blanks and a quote; behind one blank for an option.
+ * WO_NOT_FOUND: none. */
+static size_t value_after(struct wo_view text, size_t at, bool is_option) {
+  const size_t begin = at;
+  if (at < text.len && is_quote(text.ptr[at])) at++;
+  while (at < text.len && text.ptr[at] == ' ') at++;
+  const bool has_mark = at < text.len && (text.ptr[at] == '=' || text.ptr[at] == ':');
+  if (has_mark) at++;
+  if (!has_mark && !(is_option && at > begin)) return WO_NOT_FOUND;
+  while (at < text.len && text.ptr[at] == ' ') at++;
+  if (at < text.len && (is_quote(text.ptr[at]) || text.ptr[at] == '\\')) at++;
+  if (at < text.len && is_quote(text.ptr[at])) at++;
+  return at < text.len && wo__is_name_byte(text.ptr[at]) ? at : WO_NOT_FOUND;
+}
+
+/* Lists of hosts have commas and brackets in them. */
+static struct wo_view value_at(struct wo_view text, size_t at, enum wo_name_kind kind) {
+  size_t end = at;
+  bool is_inside = false;
+  while (end < text.len && !wo_is_space(text.ptr[end]) && !is_quote(text.ptr[end])) {
+    const char c = text.ptr[end];
+    is_inside = kind == WO_NAME_OF_HOST && (c == '[' || (is_inside && c != ']'));
+    if (strchr(kind == WO_NAME_OF_SECRET ? ",;)}>\\" : ",;()}]>\\&:", c) && !is_inside && c != ']' &&
+        !(c == ',' && kind == WO_NAME_OF_HOST))
+      break;
+    if (c == ']' && kind != WO_NAME_OF_HOST) break;
+    end++;
+  }
+  while (end > at && strchr(",.", text.ptr[end - 1])) end--;
+  return wo_view_sub(text, at, end);
+}
+
+static bool has(struct wo_view text, bool (*fits)(char)) {
+  for (size_t i = 0; i < text.len; i++) {
+    if (fits(text.ptr[i])) return true;
+  }
+  return false;
+}
+
+enum { SECRET_BYTES_MIN = 6 };
+
+/* Words after "user:" and "host =" are often none of the kind: chats, devices, numbers. */
+static bool is_value_of(enum wo_name_kind kind, struct wo_view value, bool is_sure) {
+  if (value.len < 2 || wo_view_find_char(value, '/', 0) != WO_NOT_FOUND) return false;
+  if (kind == WO_NAME_OF_SECRET) return value.len >= SECRET_BYTES_MIN && !wo_known_name(value);
+  if (!has(value, wo_is_alpha)) return false;
+  if (is_sure) return true;
+  if (kind == WO_NAME_OF_HOST)
+    return (has(value, wo_is_digit) || wo_view_find_char(value, '.', 0) != WO_NOT_FOUND) && value.len > 2;
+  if (kind == WO_NAME_OF_USER && wo_is_alpha(value.ptr[0]) && wo_lower(value.ptr[0]) != value.ptr[0]) return false;
+  return !wo_known_name(value);
+}
+
+/* Keys that hold a name whatever it looks like: those of SLURM. */
+static bool is_sure_key(struct wo_view key, bool is_batch) {
+  static const char *const keys[] = {
+      "JobName",        "UserId",         "Account",        "NodeList",          "ReqNodeList",
+      "BatchHost",      "NodeName",       "job-name",       "job_name",          "account",
+      "nodelist",       "SLURM_JOB_NAME", "SLURM_JOB_USER", "SLURM_JOB_ACCOUNT", "SLURM_JOB_NODELIST",
+      "SLURM_NODELIST", "SLURMD_NODENAME"};
+  while (key.len > 0 && key.ptr[0] == '-') key = wo_view_skip(key, 1);
+  return is_batch || WO_VIEW_ANY(key, wo_view_is, keys);
+}
+
+static enum wo_name_kind kind_of_key(const struct writer *w, struct wo_view key) {
+  if (w->is_batch && wo_view_is(key, "-A")) return WO_NAME_OF_ACCOUNT;
+  if (w->is_batch && wo_view_is(key, "-J")) return WO_NAME_OF_JOB;
+  if (w->is_batch && wo_view_is(key, "-w")) return WO_NAME_OF_HOST;
+  if (w->is_batch && wo_view_is(key, "-p")) return WO_NAME_OF_PARTITION;
+  return wo_pseudonyms_key_kind(key);
+}
+
+/* The value behind a key that was just written, if it is a name. */
+static void add_value(struct writer *w, struct wo_view key) {
+  const enum wo_name_kind kind = kind_of_key(w, key);
+  if (kind == WO_NAME_OF_NOTHING) return;
+  const size_t at = value_after(w->text, w->at, key.ptr[0] == '-');
+  if (at == WO_NOT_FOUND) return;
+  const struct wo_view value = value_at(w->text, at, kind);
+  if (!is_value_of(kind, value, is_sure_key(key, w->is_batch))) return;
+  wo_text_add_view(w->out, wo_view_sub(w->text, w->at, at));
+  set_marks(w, at);
+  if (kind == WO_NAME_OF_HOST)
+    wo_pseudonyms_add_hosts(w->p, value, w->out);
+  else
+    wo_pseudonyms_add_name(w->p, kind, value, w->out);
+  w->at = at + value.len;
+}
+
+/* "Bearer ..." is a secret whatever its form. */
+static void add_bearer(struct writer *w, struct wo_view key) {
+  if (!wo_view_is_nocase(key, "bearer") || w->at >= w->text.len || w->text.ptr[w->at] != ' ') return;
+  const struct wo_view value = value_at(w->text, w->at + 1, WO_NAME_OF_SECRET);
+  if (value.len < 8 || wo_known_name(value)) return;
+  wo_text_add(w->out, " ");
+  wo_text_add_view(w->out, wo__pseudonym(w->p, WO_NAME_OF_SECRET, value));
+  w->at += 1 + value.len;
+}
+
+/* ---- Chunks ---- */
+
+/* What numbers with dots follow in the names of releases. */
+static bool is_version(const struct writer *w) {
+  const char before = w->at > 0 ? w->text.ptr[w->at - 1] : ' ';
+  if (before == '=' && w->at > 1 && w->text.ptr[w->at - 2] == '=') return true;
+  const struct wo_view words = wo_view_sub(w->text, w->at > 12 ? w->at - 12 : 0, w->at);
+  return wo_view_has_nocase(words, "version") || wo_view_has_nocase(words, "release");
+}
+
+static void add_chunk(struct writer *w, struct wo_view chunk) {
+  const char before = w->at > 0 ? w->text.ptr[w->at - 1] : ' ';
+  const struct wo_view after = wo_view_skip(w->text, w->at + chunk.len);
+  w->at += chunk.len;
+  if (wo__add_secret(w->p, chunk, w->out) || wo__add_mail(w->p, chunk, after, w->out)) return;
+  w->at -= chunk.len;
+  const bool is_address = !is_version(w) && wo__add_ipv4(w->p, chunk, w->out);
+  w->at += chunk.len;
+  if (is_address || wo__add_host_name(w->p, chunk, w->out)) return;
+  if (wo__is_path(chunk, before))
+    wo__add_path(w->p, chunk, w->out);
+  else
+    wo__add_words(w->p, chunk, w->out);
+}
+
+static size_t add_special(struct writer *w, struct wo_view rest) {
+  size_t len = wo__add_url(w->p, rest, w->out);
+  if (len == 0) len = wo__add_colon_address(w->p, rest, w->out);
+  return len > 0 ? len : wo__add_host_list(w->p, rest, w->out);
+}
+
+static void add_piece(struct writer *w) {
+  const struct wo_view rest = wo_view_skip(w->text, w->at);
+  const size_t len = add_special(w, rest);
+  if (len > 0) {
+    w->at += len;
+    return;
+  }
+  const struct wo_view chunk = chunk_at(w->text, w->at);
+  add_chunk(w, chunk);
+  if (chunk.len == 0) return;
+  add_value(w, chunk);
+  add_bearer(w, chunk);
+}
+
+void wo_pseudonyms_add_text(struct wo_pseudonyms *p, struct wo_view text, size_t *marks, size_t mark_count, struct wo_text *out) {
+  struct writer w = {.p = p,
+                     .text = text,
+                     .marks = marks,
+                     .mark_count = mark_count,
+                     .out = out,
+                     .is_batch = wo_view_has(wo_view_sub(text, 0, 16), "#SBATCH")};
+  while (w.at < text.len) {
+    set_marks(&w, w.at);
+    if (is_chunk_byte(text.ptr[w.at])) {
+      add_piece(&w);
+    } else {
+      size_t end = w.at + 1;
+      while (end < text.len && !is_chunk_byte(text.ptr[end])) end++;
+      wo_text_add_view(out, wo_view_sub(text, w.at, end));
+      w.at = end;
+    }
+  }
+  set_marks(&w, text.len);
+}
+
+void wo_pseudonyms_learn_text(struct wo_pseudonyms *p, struct wo_view text) {
+  struct wo_text scratch = {0};
+  wo_pseudonyms_add_text(p, text, NULL, 0, &scratch);
+  wo_text_done(&scratch);
+}
+
+struct wo_view wo_pseudonyms_text(struct wo_pseudonyms *p, struct wo_view text, struct wo_arena *arena) {
+  struct wo_text shown = {0};
+  if (!p || text.len == 0) return text;
+  wo_pseudonyms_add_text(p, text, NULL, 0, &shown);
+  const struct wo_view view = {shown.ptr, shown.len};
+  if (!shown.is_failed && wo_view_equal(view, text)) {
+    wo_text_done(&shown);
+    return text;
+  }
+  if (shown.is_failed) arena->is_exhausted = true;
+  const struct wo_view kept = shown.is_failed ? (struct wo_view){0} : wo_arena_copy(arena, view);
+  wo_text_done(&shown);
+  return kept;
+}

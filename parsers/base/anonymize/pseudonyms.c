@@ -1,0 +1,397 @@
+/* The table of names. See pseudonyms.h. */
+#include "parsers/base/anonymize/pseudonyms.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parsers/base/anonymize/pseudonyms_internal.h"
+#include "parsers/base/limits.h"
+
+/* Shorter words than this are too often words of a language, unless a field says that they are names. */
+enum { PATH_WORD_BYTES_MIN = 4, SLOTS_FIRST = 256 };
+
+struct wo_pseudonyms *wo_pseudonyms_new(void) {
+  struct wo_pseudonyms *const p = calloc(1, sizeof *p);
+  if (p) wo_arena_init(&p->arena, WO_LIMIT_PSEUDONYM_BYTES);
+  return p;
+}
+
+void wo_pseudonyms_free(struct wo_pseudonyms *p) {
+  if (!p) return;
+  wo_arena_done(&p->arena);
+  WO_VEC_DONE(&p->names);
+  free(p->slots);
+  free(p);
+}
+
+/* ---- Finding ---- */
+
+static uint64_t hash_add(uint64_t hash, char c) {
+  return (hash ^ (unsigned char)wo_lower(c)) * UINT64_C(1099511628211);
+}
+
+static uint64_t hash_of(struct wo_view name) {
+  uint64_t hash = WO_HASH_START;
+  for (size_t i = 0; i < name.len; i++) hash = hash_add(hash, name.ptr[i]);
+  return hash;
+}
+
+/* FNV leaves little in the low bits of short names. */
+static size_t slot_of(const struct wo_pseudonyms *p, uint64_t hash) {
+  return (size_t)(hash ^ hash >> 29) & (p->slot_count - 1);
+}
+
+static bool is_same(struct wo_view lower, struct wo_view name) {
+  if (lower.len != name.len) return false;
+  for (size_t i = 0; i < name.len; i++) {
+    if (lower.ptr[i] != wo_lower(name.ptr[i])) return false;
+  }
+  return true;
+}
+
+static struct wo_pseudonym *find(const struct wo_pseudonyms *p, struct wo_view name, uint64_t hash) {
+  if (p->slot_count == 0) return NULL;
+  for (size_t at = slot_of(p, hash); p->slots[at] != 0; at = (at + 1) & (p->slot_count - 1)) {
+    struct wo_pseudonym *const item = &p->names.items[p->slots[at] - 1];
+    if (is_same(item->name, name)) return item;
+  }
+  return NULL;
+}
+
+/* Place of the bit for two bytes. */
+static size_t start_of(char first, char second) {
+  return (size_t)(unsigned char)wo_lower(first) << 8 | (unsigned char)wo_lower(second);
+}
+
+/* Names of one byte are never looked for. */
+static bool may_start(const struct wo_pseudonyms *p, struct wo_view text, size_t at) {
+  if (at + 1 >= text.len) return false;
+  const size_t bit = start_of(text.ptr[at], text.ptr[at + 1]);
+  return (p->starts[bit / 8] >> (bit % 8) & 1) != 0;
+}
+
+static bool is_hex(char c) {
+  return wo_is_digit(c) || (wo_lower(c) >= 'a' && wo_lower(c) <= 'f');
+}
+
+/* "\n", "\t", "\r" in texts that were printed with escapes, and "%2F". */
+bool wo__starts_word(struct wo_view text, size_t at) {
+  if (at == 0 || !wo__is_name_byte(text.ptr[at - 1])) return true;
+  if (at >= 2 && text.ptr[at - 2] == '\\' && strchr("ntr", text.ptr[at - 1])) return true;
+  return at >= 3 && text.ptr[at - 3] == '%' && is_hex(text.ptr[at - 2]) && is_hex(text.ptr[at - 1]);
+}
+
+bool wo__ends_word(struct wo_view text, size_t at) {
+  return at >= text.len || !wo__is_name_byte(text.ptr[at]);
+}
+
+size_t wo__find_name(const struct wo_pseudonyms *p, struct wo_view text, size_t at, struct wo_view *ret_shown) {
+  size_t found = 0;
+  if (!may_start(p, text, at)) return 0;
+  const size_t most = text.len - at < p->longest ? text.len - at : p->longest;
+  uint64_t hash = WO_HASH_START;
+  for (size_t len = 1; len <= most; len++) {
+    hash = hash_add(hash, text.ptr[at + len - 1]);
+    if (!wo__ends_word(text, at + len)) continue;
+    const struct wo_pseudonym *const item = find(p, wo_view_sub(text, at, at + len), hash);
+    if (!item || !item->is_everywhere) continue;
+    found = len;
+    *ret_shown = item->shown;
+  }
+  return found;
+}
+
+void wo__add_words(const struct wo_pseudonyms *p, struct wo_view text, struct wo_text *out) {
+  size_t copied = 0;
+  for (size_t at = 0; at < text.len;) {
+    struct wo_view shown;
+    const size_t len = wo__starts_word(text, at) && wo__is_name_byte(text.ptr[at]) ? wo__find_name(p, text, at, &shown) : 0;
+    if (len > 0) {
+      wo_text_add_view(out, wo_view_sub(text, copied, at));
+      wo_text_add_view(out, shown);
+      copied = at + len;
+    }
+    at += len > 0 ? len : 1;
+  }
+  wo_text_add_view(out, wo_view_skip(text, copied));
+}
+
+/* ---- Making ---- */
+
+static struct wo_view format_shown(struct wo_arena *arena, enum wo_name_kind kind, uint32_t number) {
+  static const char *const words[] = {
+      [WO_NAME_OF_USER] = "user",           [WO_NAME_OF_HOST] = "host",    [WO_NAME_OF_ACCOUNT] = "account",
+      [WO_NAME_OF_PARTITION] = "partition", [WO_NAME_OF_JOB] = "job",      [WO_NAME_OF_FOLDER] = "dir",
+      [WO_NAME_OF_FILE] = "file",           [WO_NAME_OF_SECRET] = "token",
+  };
+  switch (kind) {
+  case WO_NAME_OF_DOMAIN:
+    return wo_arena_format(arena, "domain%u.example", number);
+  case WO_NAME_OF_MAIL:
+    return wo_arena_format(arena, "mail%u@example.org", number);
+  case WO_NAME_OF_IPV4:
+    return number < 255 ? wo_arena_format(arena, "192.0.2.%u", number) : WO_VIEW("192.0.2.255");
+  case WO_NAME_OF_IPV6:
+    return wo_arena_format(arena, "2001:db8::%x", number);
+  case WO_NAME_OF_DEVICE:
+    return wo_arena_format(arena, "00000000-0000-0000-0000-%012u", number);
+  default:
+    return wo_arena_format(arena, "%s%u", words[kind], number);
+  }
+}
+
+static struct wo_view constant_of(enum wo_name_kind kind) {
+  static const char *const constants[] = {
+      [WO_NAME_OF_NOTHING] = "name0",
+      [WO_NAME_OF_USER] = "user0",
+      [WO_NAME_OF_HOST] = "host0",
+      [WO_NAME_OF_ACCOUNT] = "account0",
+      [WO_NAME_OF_PARTITION] = "partition0",
+      [WO_NAME_OF_JOB] = "job0",
+      [WO_NAME_OF_DOMAIN] = "domain0.example",
+      [WO_NAME_OF_FOLDER] = "dir0",
+      [WO_NAME_OF_FILE] = "file0",
+      [WO_NAME_OF_MAIL] = "mail0@example.org",
+      [WO_NAME_OF_SECRET] = "token0",
+      [WO_NAME_OF_IPV4] = "192.0.2.255",
+      [WO_NAME_OF_IPV6] = "2001:db8::",
+      [WO_NAME_OF_DEVICE] = "00000000-0000-0000-0000-000000000000",
+  };
+  return wo_view_of(constants[kind]);
+}
+
+static bool grow(struct wo_pseudonyms *p) {
+  const size_t count = p->slot_count == 0 ? SLOTS_FIRST : p->slot_count * 2;
+  uint32_t *const slots = calloc(count, sizeof *slots);
+  if (!slots) return false;
+  free(p->slots);
+  p->slots = slots;
+  p->slot_count = count;
+  for (size_t i = 0; i < p->names.count; i++) {
+    size_t at = slot_of(p, hash_of(p->names.items[i].name));
+    while (slots[at] != 0) at = (at + 1) & (count - 1);
+    slots[at] = (uint32_t)i + 1;
+  }
+  return true;
+}
+
+static bool has_letter(struct wo_view name) {
+  for (size_t i = 0; i < name.len; i++) {
+    if (wo_is_alpha(name.ptr[i]) || (unsigned char)name.ptr[i] >= 0x80) return true;
+  }
+  return false;
+}
+
+static bool has_digit(struct wo_view name) {
+  for (size_t i = 0; i < name.len; i++) {
+    if (wo_is_digit(name.ptr[i])) return true;
+  }
+  return false;
+}
+
+/* Common words say nothing where they are no name: a user called "test" must not take the word out of all texts. The number in
+ * the name of a machine ("node04") or a user makes it one of its own. */
+static bool is_everywhere(enum wo_name_kind kind, struct wo_view name) {
+  const bool is_known = wo_known_name(name);
+  if (name.len < 2 || !has_letter(name)) return kind == WO_NAME_OF_IPV4 || kind == WO_NAME_OF_IPV6 || kind == WO_NAME_OF_DEVICE;
+  switch (kind) {
+  case WO_NAME_OF_HOST:
+  case WO_NAME_OF_USER:
+  case WO_NAME_OF_ACCOUNT:
+    return !is_known || has_digit(name);
+  case WO_NAME_OF_FOLDER:
+  case WO_NAME_OF_FILE:
+    return !is_known && name.len >= PATH_WORD_BYTES_MIN;
+  default:
+    return !is_known;
+  }
+}
+
+static void look_everywhere(struct wo_pseudonyms *p, struct wo_pseudonym *item) {
+  const size_t bit = start_of(item->name.ptr[0], item->name.ptr[1]);
+  p->starts[bit / 8] |= (uint8_t)(1U << bit % 8);
+  if (item->name.len > p->longest) p->longest = item->name.len;
+  item->is_everywhere = true;
+}
+
+static bool put(struct wo_pseudonyms *p, struct wo_pseudonym item) {
+  const bool has_room = p->names.count < WO_LIMIT_PSEUDONYMS;
+  if (!has_room || (2 * (p->names.count + 1) > p->slot_count && !grow(p))) return false;
+  if (!WO_VEC_RESERVE(&p->names, 1, WO_LIMIT_PSEUDONYMS)) return false;
+  size_t at = slot_of(p, hash_of(item.name));
+  while (p->slots[at] != 0) at = (at + 1) & (p->slot_count - 1);
+  p->names.items[p->names.count++] = item;
+  p->slots[at] = (uint32_t)p->names.count;
+  if (item.is_everywhere) look_everywhere(p, &p->names.items[p->names.count - 1]);
+  return true;
+}
+
+static struct wo_view lower_copy(struct wo_arena *arena, struct wo_view name) {
+  char *const copy = wo_arena_alloc(arena, name.len + 1);
+  if (!copy) return (struct wo_view){0};
+  for (size_t i = 0; i < name.len; i++) copy[i] = wo_lower(name.ptr[i]);
+  copy[name.len] = '\0';
+  return (struct wo_view){copy, name.len};
+}
+
+void wo__pseudonym_also(struct wo_pseudonyms *p, enum wo_name_kind kind, struct wo_view name, struct wo_view shown) {
+  if (name.len == 0 || name.len > WO_LIMIT_PSEUDONYM_NAME_BYTES || find(p, name, hash_of(name))) return;
+  const struct wo_view lower = lower_copy(&p->arena, name);
+  const struct wo_pseudonym item = {.name = lower, .shown = shown, .kind = kind, .is_everywhere = is_everywhere(kind, name)};
+  if (!lower.ptr || !put(p, item)) p->is_failed = true;
+}
+
+/* A name that a path has shown first, and a field later, keeps its pseudonym; but it is then replaced everywhere. */
+struct wo_view wo__pseudonym(struct wo_pseudonyms *p, enum wo_name_kind kind, struct wo_view name) {
+  assert(kind > WO_NAME_OF_NOTHING && kind < WO_NAME_OF_KINDS_);
+  struct wo_pseudonym *const known = find(p, name, hash_of(name));
+  if (known && !known->is_everywhere && is_everywhere(kind, name)) look_everywhere(p, known);
+  if (known) return known->shown;
+  if (name.len == 0 || name.len > WO_LIMIT_PSEUDONYM_NAME_BYTES || p->names.count >= WO_LIMIT_PSEUDONYMS) {
+    return constant_of(kind);
+  }
+  const struct wo_view shown = format_shown(&p->arena, kind, p->numbers[kind] + 1);
+  if (!shown.ptr) {
+    p->is_failed = true;
+    return constant_of(kind);
+  }
+  wo__pseudonym_also(p, kind, name, shown);
+  p->numbers[kind]++;
+  return p->is_failed ? constant_of(kind) : shown;
+}
+
+/* ---- Names of fields ---- */
+
+/* "mara(1001)" without the id. */
+static struct wo_view without_id(struct wo_view name) {
+  name = wo_view_trim(name);
+  return wo_view_sub(name, 0, wo_view_find_char(name, '(', 0));
+}
+
+/* Values that stand for no name. */
+static bool is_no_name(enum wo_name_kind kind, struct wo_view name) {
+  static const char *const none[] = {"(null)", "null", "none", "unknown", "n/a", "localhost", "default"};
+  if (name.len == 0 || WO_VIEW_ANY(name, wo_view_is_nocase, none)) return true;
+  if (kind == WO_NAME_OF_USER) return wo_known_system_user(name);
+  return kind == WO_NAME_OF_PARTITION && wo_known_name(name);
+}
+
+static void learn_host(struct wo_pseudonyms *p, struct wo_view name) {
+  const size_t dot = wo_view_find_char(name, '.', 0);
+  const struct wo_view label = wo_view_sub(name, 0, dot);
+  if (dot == WO_NOT_FOUND || !has_letter(label)) {
+    if (has_letter(name)) wo__pseudonym(p, WO_NAME_OF_HOST, name);
+    return;
+  }
+  const struct wo_view shown = wo__pseudonym(p, WO_NAME_OF_HOST, label);
+  wo__pseudonym_also(p, WO_NAME_OF_HOST, name, shown);
+  const struct wo_view domain = wo_view_skip(name, dot + 1);
+  if (wo_view_find_char(domain, '.', 0) != WO_NOT_FOUND) wo__pseudonym(p, WO_NAME_OF_DOMAIN, domain);
+}
+
+/* The words of a name with blanks are looked for one by one. */
+static void learn_words(struct wo_pseudonyms *p, enum wo_name_kind kind, struct wo_view name) {
+  while (name.len > 0) {
+    const struct wo_view word = wo_view_trim(wo_view_cut(&name, ' '));
+    if (word.len > 1 && !wo_known_name(word)) wo__pseudonym(p, kind, word);
+  }
+}
+
+void wo_pseudonyms_learn(struct wo_pseudonyms *p, enum wo_name_kind kind, struct wo_view name) {
+  name = without_id(name);
+  if (is_no_name(kind, name)) return;
+  if (kind == WO_NAME_OF_HOST) {
+    learn_host(p, name);
+  } else if (has_letter(name)) {
+    wo__pseudonym(p, kind, name);
+    if (wo_view_find_char(name, ' ', 0) != WO_NOT_FOUND) learn_words(p, kind, name);
+  }
+}
+
+void wo_pseudonyms_add_name(struct wo_pseudonyms *p, enum wo_name_kind kind, struct wo_view name, struct wo_text *out) {
+  const struct wo_view plain = without_id(name);
+  if (is_no_name(kind, plain)) {
+    wo_text_add_view(out, name);
+    return;
+  }
+  if (kind == WO_NAME_OF_HOST && has_letter(plain)) learn_host(p, plain);
+  const bool is_address = kind == WO_NAME_OF_HOST && !has_letter(plain);
+  if (is_address)
+    wo_pseudonyms_add_text(p, plain, NULL, 0, out);
+  else
+    wo_text_add_view(out, wo__pseudonym(p, kind, plain));
+}
+
+enum wo_name_kind wo_pseudonyms_key_kind(struct wo_view key) {
+  static const struct {
+    const char *key;
+    enum wo_name_kind kind;
+  } keys[] = {
+      {"user", WO_NAME_OF_USER},
+      {"username", WO_NAME_OF_USER},
+      {"user_name", WO_NAME_OF_USER},
+      {"userid", WO_NAME_OF_USER},
+      {"login", WO_NAME_OF_USER},
+      {"owner", WO_NAME_OF_USER},
+      {"logname", WO_NAME_OF_USER},
+      {"author", WO_NAME_OF_USER},
+      {"groupid", WO_NAME_OF_ACCOUNT},
+      {"host", WO_NAME_OF_HOST},
+      {"hostname", WO_NAME_OF_HOST},
+      {"node", WO_NAME_OF_HOST},
+      {"nodename", WO_NAME_OF_HOST},
+      {"nodelist", WO_NAME_OF_HOST},
+      {"reqnodelist", WO_NAME_OF_HOST},
+      {"batchhost", WO_NAME_OF_HOST},
+      {"master_addr", WO_NAME_OF_HOST},
+      {"slurm_job_nodelist", WO_NAME_OF_HOST},
+      {"slurmd_nodename", WO_NAME_OF_HOST},
+      {"slurm_nodelist", WO_NAME_OF_HOST},
+      {"server", WO_NAME_OF_HOST},
+      {"account", WO_NAME_OF_ACCOUNT},
+      {"acct", WO_NAME_OF_ACCOUNT},
+      {"slurm_job_account", WO_NAME_OF_ACCOUNT},
+      {"partition", WO_NAME_OF_PARTITION},
+      {"jobname", WO_NAME_OF_JOB},
+      {"job_name", WO_NAME_OF_JOB},
+      {"run_name", WO_NAME_OF_JOB},
+      {"experiment_name", WO_NAME_OF_JOB},
+      {"experiment", WO_NAME_OF_JOB},
+      {"exp_name", WO_NAME_OF_JOB},
+      {"project", WO_NAME_OF_JOB},
+      {"project_name", WO_NAME_OF_JOB},
+      {"wandb_project", WO_NAME_OF_JOB},
+      {"wandb_entity", WO_NAME_OF_ACCOUNT},
+      {"entity", WO_NAME_OF_ACCOUNT},
+      {"wandb_name", WO_NAME_OF_JOB},
+      {"wandb_run_name", WO_NAME_OF_JOB},
+      {"slurm_job_name", WO_NAME_OF_JOB},
+      {"slurm_job_user", WO_NAME_OF_USER},
+      {"api_key", WO_NAME_OF_SECRET},
+      {"apikey", WO_NAME_OF_SECRET},
+      {"access_token", WO_NAME_OF_SECRET},
+      {"auth_token", WO_NAME_OF_SECRET},
+      {"hf_token", WO_NAME_OF_SECRET},
+      {"hub_token", WO_NAME_OF_SECRET},
+      {"secret", WO_NAME_OF_SECRET},
+      {"password", WO_NAME_OF_SECRET},
+      {"passwd", WO_NAME_OF_SECRET},
+      {"access_key", WO_NAME_OF_SECRET},
+      {"secret_key", WO_NAME_OF_SECRET},
+      {"wandb_api_key", WO_NAME_OF_SECRET},
+      {"github_token", WO_NAME_OF_SECRET},
+      {"openai_api_key", WO_NAME_OF_SECRET},
+      {"aws_secret_access_key", WO_NAME_OF_SECRET},
+      {"aws_access_key_id", WO_NAME_OF_SECRET},
+  };
+  char plain[40];
+  while (key.len > 0 && (key.ptr[0] == '-' || key.ptr[0] == '$')) key = wo_view_skip(key, 1);
+  if (key.len == 0 || key.len >= sizeof plain) return WO_NAME_OF_NOTHING;
+  for (size_t i = 0; i < key.len; i++) plain[i] = key.ptr[i] == '-' ? '_' : key.ptr[i];
+  for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+    if (wo_view_is_nocase((struct wo_view){plain, key.len}, keys[i].key)) return keys[i].kind;
+  }
+  return WO_NAME_OF_NOTHING;
+}
