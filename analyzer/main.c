@@ -199,6 +199,11 @@ static enum wo_exit run_verify(const struct wo_call *call) {
     wo_message_error(call->errors, (struct wo_view){0}, &err);
     return WO_EXIT_ERROR;
   }
+  if (call->is_anonymous && args.is_patch) {
+    wo_message(call->errors, WO_VIEW("--anonymize"), "a patch needs the real names of files: use --%s without it",
+               args.is_write ? "write" : "patch");
+    return WO_EXIT_ERROR;
+  }
   const bool is_read = wo_verify_plan_read(call, &plan);
   if (is_read) use_recordings(plan.job, &plan.arena, &args);
   const enum wo_exit code = is_read ? prove(call, &args, &plan) : WO_EXIT_ERROR;
@@ -373,6 +378,19 @@ static size_t count_cores(void) {
   return cores < WO_LIMIT_THREADS ? cores : WO_LIMIT_THREADS;
 }
 
+/* The last change of messages before they are printed: names out of them, and what a terminal would not show as it is. */
+static void seal_errors(const struct wo_call *call) {
+  struct wo_text shown = {0};
+  if (call->pseudonyms && call->errors->len > 0) {
+    wo_pseudonyms_learn_text(call->pseudonyms, (struct wo_view){call->errors->ptr, call->errors->len});
+    wo_pseudonyms_add_text(call->pseudonyms, (struct wo_view){call->errors->ptr, call->errors->len}, NULL, 0, &shown);
+    shown.is_failed = shown.is_failed || call->errors->is_failed;
+    wo_text_done(call->errors);
+    *call->errors = shown;
+  }
+  wo_page_seal(call->errors, call->style.use_color);
+}
+
 static void print_errors(const struct wo_text *errors) {
   fwrite(errors->ptr ? errors->ptr : "", 1, errors->len, stderr);
 }
@@ -380,7 +398,7 @@ static void print_errors(const struct wo_text *errors) {
 /* Messages of a scan that goes on and on. */
 static void flush_errors(const struct wo_call *call) {
   if (call->errors->len == 0) return;
-  wo_page_seal(call->errors, call->style.use_color);
+  seal_errors(call);
   print_errors(call->errors);
   call->errors->len = 0;
 }
@@ -607,7 +625,7 @@ static enum wo_exit run_and_write(struct wo_call *call) {
   enum wo_exit code = run(call);
   ignore_write_signals();
   wo_page_seal(call->out, call->style.use_color);
-  wo_page_seal(call->errors, call->style.use_color);
+  seal_errors(call);
   const bool is_short = call->out->is_failed || (code == WO_EXIT_ERROR && call->out->len == 0 && !pieces.is_begun);
   if (call->out->is_failed || call->errors->is_failed) code = wo_command_fail_memory(call);
   print_errors(call->errors);
@@ -633,11 +651,14 @@ int main(int argc, char **argv) {
     call.is_stdin_terminal = isatty(STDIN_FILENO) == 1;
     call.out = &out;
     call.errors = &errors;
+    if (call.is_anonymous) call.pseudonyms = wo_pseudonyms_new();
     if (!call.is_quiet) wo_pager_start(&call, &pager);
-    code = run_and_write(&call);
+    code = call.is_anonymous && !call.pseudonyms ? wo_command_fail_memory(&call) : run_and_write(&call);
+    seal_errors(&call);
     print_errors(&errors);
     errors.len = 0;
     wo_pager_end(&pager);
+    wo_pseudonyms_free(call.pseudonyms);
   } else {
     wo_message_error(&errors, (struct wo_view){0}, &err);
   }

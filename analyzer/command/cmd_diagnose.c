@@ -82,6 +82,7 @@ static enum wo_exit read_job(const struct wo_call *call, const struct wo_pack *p
   job->is_named = true;
   job->no_prefilter = call->no_prefilter;
   if (call->format == WO_OUT_HTML) wo_job_keep_curves(job);
+  job->pseudonyms = call->pseudonyms;
   wo_job_expect(job, (const char *const *)paths, count);
   const bool is_complete = read_paths(call, job, paths, count) == 0;
   if (wo_job_close(job) != WO_OK) {

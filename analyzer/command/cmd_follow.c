@@ -1,9 +1,11 @@
 /* `whyoom scan --follow DIR...`: a row for each job as it ends, and a command for each that failed. */
 #include <poll.h>
 
+#include "analyzer/fleet/fleet_anonymous.h"
 #include "analyzer/command/scan_args.h"
 #include "analyzer/live/follow.h"
 #include "analyzer/live/runner.h"
+#include "analyzer/row/row_anonymous.h"
 #include "analyzer/table/table.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/units.h"
@@ -74,8 +76,7 @@ static bool run_command(struct listener *listener, const struct wo_row *row) {
   return true;
 }
 
-static bool on_ended(void *context, const struct wo_row *row) {
-  struct listener *const listener = context;
+static bool tell(struct listener *listener, const struct wo_row *row) {
   if (!print_row(listener, row)) return false;
   if (row->is_failed != 1) return true;
   listener->record.len = 0;
@@ -83,6 +84,36 @@ static bool on_ended(void *context, const struct wo_row *row) {
   listener->failed += rows > 0;
   if (rows <= 0 || !listener->runner) return rows >= 0;
   return run_command(listener, row);
+}
+
+/* The rows of a store that grows are looked up in it by their path: names are replaced in a store of this row alone. */
+static bool tell_anonymous(struct listener *listener, const struct wo_row *row) {
+  struct wo_scan_run *const run = listener->run;
+  struct wo_store *const store = run->store;
+  struct wo_store *copy = NULL;
+  struct wo_err err = {0};
+  struct wo_arena arena;
+  struct wo_row shown = *row;
+  struct wo_fleet_filter filter = wo_fleet_all();
+  bool is_good = false;
+  filter.job = row->path;
+  wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
+  if (wo_fleet_anonymize(store, &filter, run->call->pseudonyms, &copy, &err) == WO_OK) {
+    wo_row_anonymize(&shown, run->call->pseudonyms, &arena);
+    run->store = copy;
+    is_good = tell(listener, &shown);
+    run->store = store;
+    wo_store_close(copy);
+  } else {
+    wo_message_error(run->call->errors, run->args.fleet.store, &err);
+  }
+  wo_arena_done(&arena);
+  return is_good;
+}
+
+static bool on_ended(void *context, const struct wo_row *row) {
+  struct listener *const listener = context;
+  return listener->run->call->pseudonyms ? tell_anonymous(listener, row) : tell(listener, row);
 }
 
 /* ---- The process around it ---- */

@@ -85,6 +85,7 @@ static enum wo_exit report_job(const struct wo_call *call, const struct wo_pack 
   enum wo_status status = wo_store_evidence(store, id, &arena, &evidence, &err);
   if (status == WO_OK && evidence.len == 0) status = wo_err_set(&err, WO_E_UNKNOWN, "its evidence was not kept: read its log");
   if (status == WO_OK) status = wo_job_unpack(evidence, pack, &job, &err);
+  if (status == WO_OK) job->pseudonyms = call->pseudonyms;
   if (status == WO_OK) status = wo_job_close(job);
   if (status == WO_OK)
     code = wo_command_write_report(call, NULL, job, pack);

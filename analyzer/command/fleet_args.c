@@ -1,6 +1,7 @@
 /* Options of the commands over many jobs, and the report that all of them end with. */
 #include "analyzer/command/fleet_args.h"
 
+#include "analyzer/fleet/fleet_anonymous.h"
 #include "analyzer/table/table.h"
 #include "parsers/base/units.h"
 
@@ -104,8 +105,8 @@ static enum wo_exit write_fleet(const struct wo_call *call, struct wo_store *sto
   return fleet->totals.sum.failed > 0 && !call->exit_zero ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
 }
 
-enum wo_exit wo_fleet_write(const struct wo_call *call, struct wo_store *store, const struct wo_fleet_args *args,
-                            int64_t now_ns) {
+static enum wo_exit make_and_write(const struct wo_call *call, struct wo_store *store, const struct wo_fleet_args *args,
+                                   int64_t now_ns) {
   struct wo_fleet fleet;
   struct wo_arena arena;
   struct wo_err err = {0};
@@ -126,4 +127,36 @@ enum wo_exit wo_fleet_write(const struct wo_call *call, struct wo_store *store, 
     wo_message_error(call->errors, args->store, &err);
   wo_arena_done(&arena);
   return code;
+}
+
+/* The report of the copy without names. What names a store or a job on the command line is rewritten as the rows were. */
+static enum wo_exit write_anonymous(const struct wo_call *call, struct wo_store *store, const struct wo_fleet_args *args,
+                                    int64_t now_ns) {
+  struct wo_fleet_args shown = *args;
+  struct wo_arena arena;
+  struct wo_store *copy = NULL;
+  struct wo_err err = {0};
+  enum wo_exit code = WO_EXIT_ERROR;
+  wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
+  shown.filter.since_ns = wo_fleet_time(&args->since, now_ns);
+  shown.filter.until_ns = wo_fleet_time(&args->until, now_ns);
+  if (wo_fleet_anonymize(store, &shown.filter, call->pseudonyms, &copy, &err) == WO_OK) {
+    shown.filter = wo_fleet_all();
+    shown.since = shown.until = (struct wo_given_time){0};
+    shown.baseline = wo_pseudonyms_path(call->pseudonyms, args->baseline, &arena);
+    shown.against = wo_pseudonyms_path(call->pseudonyms, args->against, &arena);
+    shown.store = wo_pseudonyms_path(call->pseudonyms, args->store, &arena);
+    shown.roots = wo_pseudonyms_text(call->pseudonyms, args->roots, &arena);
+    code = make_and_write(call, copy, &shown, now_ns);
+    wo_store_close(copy);
+  } else {
+    wo_message_error(call->errors, args->store, &err);
+  }
+  wo_arena_done(&arena);
+  return code;
+}
+
+enum wo_exit wo_fleet_write(const struct wo_call *call, struct wo_store *store, const struct wo_fleet_args *args,
+                            int64_t now_ns) {
+  return call->pseudonyms ? write_anonymous(call, store, args, now_ns) : make_and_write(call, store, args, now_ns);
 }

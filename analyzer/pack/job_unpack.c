@@ -117,6 +117,7 @@ static void take_notes(struct unpacker *u, struct wo_job_input *input) {
 
 static void take_input(struct unpacker *u, struct wo_job_input *input) {
   input->path = take_word(u);
+  input->file = input->path;
   input->format = take_word(u);
   input->bytes = wo__take_number(&u->in, UINT64_MAX);
   input->lines = wo__take_number(&u->in, UINT64_MAX);

@@ -82,7 +82,7 @@ static enum wo_status find_variable(struct planner *planner, const struct wo_job
   struct wo_text text = {0};
   struct wo_err err = {0};
   const struct wo_view key = edit->key;
-  const enum wo_status status = wo__patch_read(input->path.ptr, &text, &err);
+  const enum wo_status status = wo__patch_read(input->file.ptr, &text, &err);
   if (status != WO_OK) return status == WO_E_NOMEM ? status : WO_OK;
   edit->path = input->path;
   if (wo__patch_find_variable((struct wo_view){text.ptr, text.len}, key, edit->value, edit))

@@ -8,7 +8,7 @@
 /* The first screen, its one line, or a document that begins with it. */
 static void show_screen(const struct wo_call *call, struct wo_arena *arena, const struct wo_report *report) {
   struct wo_screen screen;
-  const struct wo_view words = wo_show_inputs(call->words, call->word_count, arena);
+  const struct wo_view words = wo_pseudonyms_text(call->pseudonyms, wo_show_inputs(call->words, call->word_count, arena), arena);
   if (wo_screen_make(report, words, arena, &screen) != WO_OK) {
     call->out->is_failed = true;
   } else if (call->format == WO_OUT_ONELINE) {

@@ -67,6 +67,7 @@ enum wo_status wo_job_new_unread(const struct wo_pack *pack, struct wo_job **ret
   struct wo_job *job = calloc(1, sizeof *job);
   if (!job) return WO_E_NOMEM;
   wo_arena_init(&job->arena, WO_LIMIT_REPORT_BYTES);
+  wo_arena_init(&job->anonymous, 2 * WO_LIMIT_STORE_BYTES);
   wo_event_store_init(&job->events);
   wo_curve_set_init(&job->curves);
   job->pack = pack;
@@ -99,6 +100,7 @@ struct wo_job *wo_job_free(struct wo_job *job) {
   wo_event_store_done(&job->events);
   wo_curve_set_done(&job->curves);
   wo_arena_done(&job->arena);
+  wo_arena_done(&job->anonymous);
   free(job->inputs);
   free(job);
   return NULL;
@@ -127,6 +129,7 @@ static struct wo_job_input *add_input(struct wo_job *job, const char *path) {
   *row = (struct wo_job_input){.format = WO_VIEW("log")};
   char clean[512];
   row->path = wo_arena_copy(&job->arena, wo_clean_utf8(wo_view_of(path), clean, sizeof clean));
+  row->file = row->path;
   row->is_path_exact = wo_view_is(row->path, path);
   return row;
 }
@@ -394,8 +397,25 @@ static void note_apart(struct wo_job *job) {
     add_note(last, wo_arena_format(&job->arena, "later runs than the first %d are not told apart", WO_LIMIT_RUNS));
 }
 
+/* Everything behind this sees pseudonyms alone. The host in a file's name is learned from the lines that it was given to, and
+ * from the name itself where no line is evidence. */
+static void anonymize(struct wo_job *job) {
+  for (size_t i = 0; i < job->input_count; i++) {
+    wo_pseudonyms_learn(job->pseudonyms, WO_NAME_OF_HOST, wo_name_host(job->inputs[i].path));
+    wo_pseudonyms_learn_text(job->pseudonyms, job->inputs[i].path);
+  }
+  wo_event_store_anonymize(&job->events, job->pseudonyms, &job->anonymous);
+  for (size_t i = 0; i < job->input_count; i++) {
+    struct wo_job_input *const input = &job->inputs[i];
+    input->path = wo_pseudonyms_path(job->pseudonyms, input->path, &job->arena);
+    for (size_t k = 0; k < input->note_count; k++)
+      input->notes[k] = wo_pseudonyms_text(job->pseudonyms, input->notes[k], &job->arena);
+  }
+}
+
 enum wo_status wo_job_close(struct wo_job *job) {
   note_dropped(job);
+  if (job->pseudonyms) anonymize(job);
   if (job->owns_workspace) wo_job_workspace_free(job->workspace);
   job->owns_workspace = false;
   job->workspace = NULL;

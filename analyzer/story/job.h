@@ -8,6 +8,7 @@
 #include "parsers/base/exchange/curve.h"
 #include "parsers/base/input/input.h"
 #include "parsers/event/event.h"
+#include "parsers/event/event_anonymous.h"
 #include "parsers/scan/scan.h"
 #include "rules/load/rule.h"
 
@@ -41,7 +42,8 @@ const char *wo_outcome_text(enum wo_outcome outcome);
 
 /* One input of the job. */
 struct wo_job_input {
-  struct wo_view path;   /* as given, with what cannot be shown replaced; "<stdin>" for a pipe */
+  struct wo_view path;   /* as given, with what cannot be shown replaced; "<stdin>" for a pipe. What reports show */
+  struct wo_view file;   /* the same before names were replaced in it (wo_job.pseudonyms): what can be opened */
   struct wo_view format; /* log, sbatch, config, scontrol, dmon, ...: the names of the JSON report */
   uint64_t bytes;
   uint64_t lines;
@@ -142,7 +144,9 @@ struct wo_job {
   struct wo_job_workspace *workspace; /* read in it; not looked at after wo_job_close */
   bool owns_workspace;
   const struct wo_pack *pack;
-  const char *const *paths; /* of all inputs, read or not: see wo_job_expect */
+  struct wo_pseudonyms *pseudonyms; /* with which wo_job_close replaces names in inputs and evidence; NULL: they stay. Borrowed */
+  struct wo_arena anonymous;        /* texts in which they were replaced */
+  const char *const *paths;         /* of all inputs, read or not: see wo_job_expect */
   size_t path_count;
   bool is_named; /* somebody named its files, so that logs of it may lie elsewhere: standard output alone shows no good end */
   bool no_prefilter;
@@ -192,7 +196,8 @@ enum wo_status wo_job_read_part(struct wo_job *job, struct wo_view text, const c
 /* Notes an input that could not be opened; beyond the limit of files it is only counted. */
 void wo_job_add_unreadable(struct wo_job *job, const char *path, const struct wo_err *err);
 
-/* Fills the story: which failure came first, what followed from it, how the job ended. WO_E_NOMEM. */
+/* Replaces names, if the job has pseudonyms, and then fills the story: which failure came first, what followed from it, how the
+ * job ended. WO_E_NOMEM. */
 enum wo_status wo_job_close(struct wo_job *job);
 
 /* Frees a job; NULL allowed; returns NULL. */

@@ -14,7 +14,7 @@ static bool is_recording_name(struct wo_view name) {
 static size_t find_given(const struct wo_job *job, struct wo_view *paths, size_t most) {
   size_t count = 0;
   for (size_t i = 0; i < job->input_count && count < most; i++) {
-    if (job->inputs[i].is_recording && job->inputs[i].is_path_exact) paths[count++] = job->inputs[i].path;
+    if (job->inputs[i].is_recording && job->inputs[i].is_path_exact) paths[count++] = job->inputs[i].file;
   }
   return count;
 }
@@ -42,7 +42,7 @@ static size_t find_in(const struct wo_job *job, struct wo_view folder, struct wo
 size_t wo_recordings_find(const struct wo_job *job, struct wo_arena *arena, struct wo_view *paths, size_t most) {
   size_t count = find_given(job, paths, most);
   if (count > 0 || job->story.job_id.len == 0 || job->input_count == 0 || !job->inputs[0].is_path_exact) return count;
-  const struct wo_view first = job->inputs[0].path;
+  const struct wo_view first = job->inputs[0].file;
   const struct wo_view folder = wo_view_sub(first, 0, first.len - wo_name_base(first).len);
   count = find_in(job, folder, arena, paths, most);
   const struct wo_view traces = wo_arena_format(arena, "%.*swhyoom-traces/", WO_SHOWN(folder));

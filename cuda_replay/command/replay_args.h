@@ -26,8 +26,9 @@ struct wo_replay_args {
   int device;              /* ordinal in the program that was recorded */
   uint16_t torch;          /* settings.h; 0 = not given */
   struct wo_change change; /* --set, --scale, --transform and --capacity */
-  struct wo_view pair;     /* second recording; NUL-terminated likewise; empty = none */
-  bool has_gpu;            /* --on gpu[:N] */
+  struct wo_pseudonyms *pseudonyms; /* of the call; NULL: names stay */
+  struct wo_view pair;              /* second recording; NUL-terminated likewise; empty = none */
+  bool has_gpu;                     /* --on gpu[:N] */
   struct wo_gpu_place gpu; /* --on, --touch and --reserve; the hooks are not from the command line: the caller sets them */
   bool is_diff;            /* --diff: two recordings are compared, and nothing is replayed */
   enum wo_compare_at diff_at;

@@ -7,6 +7,7 @@
 #include "cuda_replay/command/replay_make.h"
 #include "cuda_replay/command/replay_plot.h"
 #include "cuda_replay/recording/open/trace_open.h"
+#include "cuda_replay/recording/trace_anonymous.h"
 #include "cuda_replay/viewer/viewer.h"
 #include "cuda_replay/viewer/viewer_growth.h"
 #include "parsers/base/command/call_output.h"
@@ -160,12 +161,12 @@ static void write_report(struct run *run, const char *path, struct wo_replay_rep
 }
 
 /* One report; false if there is none, which has been reported as an error. */
-static bool replay_device(struct run *run, const char *path, const struct wo_recording *recording, const struct wo_trace *trace) {
+static bool replay_device(struct run *run, const char *path, struct wo_recording *recording, const struct wo_trace *trace) {
   struct wo_replay_report *const report = malloc(sizeof *report); /* too large for a small stack */
   struct wo_err err = {0};
+  const struct wo_view shown = wo_pseudonyms_path(run->call->pseudonyms, wo_view_of(path), &recording->arena);
   const double begin = wo_hooks_seconds_now(run->args.gpu.hooks);
-  const enum wo_status status =
-      report ? wo_replay_make(recording, trace, wo_view_of(path), &run->args, report, &err) : wo_err_nomem(&err);
+  const enum wo_status status = report ? wo_replay_make(recording, trace, shown, &run->args, report, &err) : wo_err_nomem(&err);
   if (status == WO_OK) {
     write_report(run, path, report, wo_hooks_seconds_now(run->args.gpu.hooks) - begin);
     wo_replay_report_done(report);
@@ -206,6 +207,7 @@ static void replay_path(struct run *run, const char *path) {
     fail(run, path, &err);
     return;
   }
+  wo_recording_anonymize(recording, run->call->pseudonyms);
   for (size_t i = 0; i < recording->traces.count; i++) {
     const struct wo_trace *const trace = &recording->traces.items[i];
     if (run->args.has_device && trace->device != run->args.device) continue;
@@ -292,6 +294,7 @@ enum wo_exit wo_run_replay(const struct wo_call *call, const struct wo_replay_ho
     return run.exit;
   }
   run.args.gpu.hooks = hooks;
+  run.args.pseudonyms = call->pseudonyms;
   run.args.shows_page = call->format == WO_OUT_HTML;
   run.args.shows_memory = call->format == WO_OUT_JSON || run.args.shows_page || run.args.plot.len > 0;
   for (size_t i = 0; i < call->word_count && !is_interrupted(&run); i++) replay_path(&run, call->words[i]);

@@ -11,6 +11,7 @@
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "cuda_replay/whatif/steady.h"
 #include "cuda_replay/recording/open/trace_open.h"
+#include "cuda_replay/recording/trace_anonymous.h"
 
 /* From an empty allocator, with the known capacity of the card. */
 static struct wo_whatif_options options_of(const struct wo_replay_report *report, const struct wo_alloc_settings *settings) {
@@ -101,6 +102,7 @@ static enum wo_status open_pair(const struct wo_replay_args *args, struct wo_rec
   struct wo_recording *recording = NULL;
   struct wo_err reason = {0};
   enum wo_status status = wo_trace_open(args->pair.ptr, &recording, &reason);
+  if (status == WO_OK) wo_recording_anonymize(recording, args->pseudonyms);
   if (status == WO_OK && recording->traces.count == 0) status = wo_err_set(&reason, WO_E_USAGE, "has no entries of any device");
   if (status == WO_OK) status = wo_alloc_pattern_make(recording, &recording->traces.items[0], ret_pattern, &reason);
   if (status == WO_OK && !wo_alloc_pattern_drop_probes(ret_pattern)) status = WO_E_NOMEM;

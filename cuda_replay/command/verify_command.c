@@ -6,6 +6,7 @@
 
 #include "cuda_replay/verify/reconstruct.h"
 #include "cuda_replay/recording/open/trace_open.h"
+#include "cuda_replay/recording/trace_anonymous.h"
 #include "cuda_replay/verify/verify.h"
 #include "parsers/base/command/message.h"
 
@@ -188,6 +189,11 @@ static enum wo_status add_subjects(struct run *run, struct wo_recording *recordi
   return WO_OK;
 }
 
+/* The name of a recording for reports, in its arena. */
+static struct wo_view shown_path(const struct run *run, struct wo_recording *recording, size_t i) {
+  return wo_pseudonyms_path(run->call->pseudonyms, run->args->traces[i], &recording->arena);
+}
+
 /* Every recording must be readable and have a run: a skipped one may belong to the rank that fails. A recording without a run is
  * a result, and part of the report. */
 static bool open_traces(struct run *run) {
@@ -197,7 +203,8 @@ static bool open_traces(struct run *run) {
     const size_t before = run->subject_count;
     enum wo_status status = wo_trace_open(run->args->traces[i].ptr, &recording, &err);
     if (status == WO_OK) run->recordings[run->recording_count++] = recording;
-    if (status == WO_OK) status = add_subjects(run, recording, run->args->traces[i], &err);
+    if (status == WO_OK) wo_recording_anonymize(recording, run->call->pseudonyms);
+    if (status == WO_OK) status = add_subjects(run, recording, shown_path(run, recording, i), &err);
     if (status == WO_OK && run->subject_count == before && recording->traces.count > 0) {
       wo_err_set(&run->refusal, WO_E_RANGE,
                  "the snapshot shows who held the memory but has no requests, so no fix can be tried on it: record the run with "

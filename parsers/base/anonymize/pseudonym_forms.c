@@ -216,7 +216,7 @@ static void add_url_path(struct wo_pseudonyms *p, struct wo_view path, struct wo
     size_t end = at;
     while (end < path.len && !is_one_of(path.ptr[end], "?=&#:")) end++;
     const struct wo_view part = wo_view_sub(path, at, end);
-    if (!wo__add_secret(p, part, out) && !wo__add_mail(p, part, (struct wo_view){0}, out)) wo__add_path(p, part, out);
+    if (!wo__add_secret(p, part, out) && !wo__add_mail(p, part, (struct wo_view){0}, out)) wo__add_shown_path(p, part, out);
     wo_text_add_view(out, wo_view_sub(path, end, end + 1));
     at = end + 1;
   }

@@ -95,7 +95,7 @@ static void add_place(struct wo_pseudonyms *p, enum place place, struct wo_view 
   }
 }
 
-void wo__add_path(struct wo_pseudonyms *p, struct wo_view path, struct wo_text *out) {
+void wo__add_shown_path(struct wo_pseudonyms *p, struct wo_view path, struct wo_text *out) {
   enum place place = ANYWHERE;
   for (size_t at = 0; at < path.len;) {
     const size_t begin = at;
@@ -111,7 +111,7 @@ void wo__add_path(struct wo_pseudonyms *p, struct wo_view path, struct wo_text *
 }
 
 void wo_pseudonyms_add_path(struct wo_pseudonyms *p, struct wo_view path, struct wo_text *out) {
-  wo__add_path(p, path, out);
+  wo__add_shown_path(p, path, out);
 }
 
 /* "meta-llama/Llama-3.1-8B": the model decides the arithmetic. */

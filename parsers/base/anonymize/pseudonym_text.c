@@ -158,7 +158,7 @@ static void add_chunk(struct writer *w, struct wo_view chunk) {
   w->at += chunk.len;
   if (is_address || wo__add_host_name(w->p, chunk, w->out)) return;
   if (wo__is_path(chunk, before))
-    wo__add_path(w->p, chunk, w->out);
+    wo__add_shown_path(w->p, chunk, w->out);
   else
     wo__add_words(w->p, chunk, w->out);
 }
@@ -210,17 +210,43 @@ void wo_pseudonyms_learn_text(struct wo_pseudonyms *p, struct wo_view text) {
   wo_text_done(&scratch);
 }
 
+void wo_pseudonyms_learn_path(struct wo_pseudonyms *p, struct wo_view path) {
+  struct wo_text scratch = {0};
+  wo_pseudonyms_add_path(p, path, &scratch);
+  wo_text_done(&scratch);
+}
+
+/* What was added, in an arena; the text itself if nothing changed. */
+static struct wo_view keep(struct wo_text *shown, struct wo_view text, struct wo_arena *arena) {
+  const struct wo_view view = {shown->ptr, shown->len};
+  struct wo_view kept = text;
+  if (shown->is_failed) {
+    arena->is_exhausted = true;
+    kept = (struct wo_view){0};
+  } else if (!wo_view_equal(view, text)) {
+    kept = wo_arena_copy(arena, view);
+  }
+  wo_text_done(shown);
+  return kept;
+}
+
 struct wo_view wo_pseudonyms_text(struct wo_pseudonyms *p, struct wo_view text, struct wo_arena *arena) {
   struct wo_text shown = {0};
   if (!p || text.len == 0) return text;
   wo_pseudonyms_add_text(p, text, NULL, 0, &shown);
-  const struct wo_view view = {shown.ptr, shown.len};
-  if (!shown.is_failed && wo_view_equal(view, text)) {
-    wo_text_done(&shown);
-    return text;
-  }
-  if (shown.is_failed) arena->is_exhausted = true;
-  const struct wo_view kept = shown.is_failed ? (struct wo_view){0} : wo_arena_copy(arena, view);
-  wo_text_done(&shown);
-  return kept;
+  return keep(&shown, text, arena);
+}
+
+struct wo_view wo_pseudonyms_path(struct wo_pseudonyms *p, struct wo_view path, struct wo_arena *arena) {
+  struct wo_text shown = {0};
+  if (!p || path.len == 0) return path;
+  wo_pseudonyms_add_path(p, path, &shown);
+  return keep(&shown, path, arena);
+}
+
+struct wo_view wo_pseudonyms_words(struct wo_pseudonyms *p, struct wo_view text, struct wo_arena *arena) {
+  struct wo_text shown = {0};
+  if (!p || text.len == 0) return text;
+  wo__add_words(p, text, &shown);
+  return keep(&shown, text, arena);
 }

@@ -64,6 +64,9 @@ void wo_pseudonyms_learn_hosts(struct wo_pseudonyms *pseudonyms, struct wo_view 
 /* Learns what a text shows by its form: paths, addresses, secrets, `user=...`. */
 void wo_pseudonyms_learn_text(struct wo_pseudonyms *pseudonyms, struct wo_view text);
 
+/* The same for a path. */
+void wo_pseudonyms_learn_path(struct wo_pseudonyms *pseudonyms, struct wo_view path);
+
 /* Adds the pseudonym of a value that is a name of that kind as a whole, whatever it is ("test" as a user); what is no name is
  * added as it is. */
 void wo_pseudonyms_add_name(struct wo_pseudonyms *pseudonyms, enum wo_name_kind kind, struct wo_view name, struct wo_text *out);
@@ -82,6 +85,12 @@ void wo_pseudonyms_add_path(struct wo_pseudonyms *pseudonyms, struct wo_view pat
 /* The text with all names replaced, in an arena (which is exhausted if memory is out: then it is empty). The text itself where
  * nothing changes, and for NULL as pseudonyms. */
 struct wo_view wo_pseudonyms_text(struct wo_pseudonyms *pseudonyms, struct wo_view text, struct wo_arena *arena);
+
+/* The same for a path, which may be one word alone. */
+struct wo_view wo_pseudonyms_path(struct wo_pseudonyms *pseudonyms, struct wo_view path, struct wo_arena *arena);
+
+/* The same for a text in which nothing has a form of its own (names of functions): only names that are known are replaced. */
+struct wo_view wo_pseudonyms_words(struct wo_pseudonyms *pseudonyms, struct wo_view text, struct wo_arena *arena);
 
 /* The kind of name that a setting or a field of that name holds ("job_name"), or WO_NAME_OF_NOTHING. */
 enum wo_name_kind wo_pseudonyms_key_kind(struct wo_view key);

@@ -32,7 +32,7 @@ void wo__add_words(const struct wo_pseudonyms *p, struct wo_view text, struct wo
 bool wo__is_path(struct wo_view chunk, char before);
 
 /* Adds a path, component by component. */
-void wo__add_path(struct wo_pseudonyms *p, struct wo_view path, struct wo_text *out);
+void wo__add_shown_path(struct wo_pseudonyms *p, struct wo_view path, struct wo_text *out);
 
 /* ---- Forms: each returns the bytes that it took at the front of `rest`, and has added what stands for them; 0: another form
  * ---- */

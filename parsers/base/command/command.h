@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdint.h>
 
+#include "parsers/base/anonymize/pseudonyms.h"
 #include "parsers/base/command/exit_code.h"
 #include "parsers/base/command/option.h"
 #include "parsers/base/limits.h"
@@ -91,6 +92,7 @@ struct wo_call {
   bool is_quiet; /* nothing goes to standard output but help and version; a file of --output is written */
   bool no_prefilter;
   bool list_events; /* --events: the evidence, one line each, instead of a report */
+  bool is_anonymous;
   /* The rest of the arguments. */
   struct wo_given given[WO_LIMIT_COMMAND_OPTIONS]; /* options of the command's own table, in order, not read yet */
   size_t given_count;
@@ -102,6 +104,7 @@ struct wo_call {
   bool is_stdin_terminal;
   bool is_here; /* a call of scan without the word: without a folder it is of the present one */
   const struct wo_timer *timer;
+  struct wo_pseudonyms *pseudonyms; /* of --anonymize: names in what is shown are replaced with them. NULL: they stay */
   /* Writes out what is in `out` so far, which is empty then: for reports that grow with their input. False: it cannot be written,
    * and the command should end. NULL where nothing is written in pieces. */
   bool (*drain)(const struct wo_call *call);
@@ -110,7 +113,7 @@ struct wo_call {
 };
 
 /* The options that all commands take: the table of the first command, read into struct wo_call. */
-enum { WO_SHARED_OPTION_COUNT = 18 };
+enum { WO_SHARED_OPTION_COUNT = 19 };
 extern const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT];
 
 /* Reads argv, whose words are moved to its front. Options may be before, between and after the words, as GNU tools allow;

@@ -1,0 +1,30 @@
+/* Names out of recordings. See trace_anonymous.h. */
+#include "cuda_replay/recording/trace_anonymous.h"
+
+#include "parsers/base/text.h"
+
+/* Frames of one file come one after the other, and share its text. */
+static void rewrite_frames(struct wo_recording *recording, struct wo_pseudonyms *p) {
+  struct wo_view before = {0}, after = {0};
+  for (size_t i = 0; i < recording->frames.count; i++) {
+    struct wo_frame *const frame = &recording->frames.items[i];
+    if (frame->file.ptr != before.ptr || frame->file.len != before.len) {
+      before = frame->file;
+      after = wo_pseudonyms_path(p, frame->file, &recording->arena);
+    }
+    frame->file = after;
+    frame->function = wo_pseudonyms_words(p, frame->function, &recording->arena);
+  }
+}
+
+void wo_recording_anonymize(struct wo_recording *recording, struct wo_pseudonyms *p) {
+  if (!p) return;
+  for (size_t i = 0; i < recording->frames.count; i++) wo_pseudonyms_learn_path(p, recording->frames.items[i].file);
+  rewrite_frames(recording, p);
+  for (size_t i = 0; i < recording->annotations.count; i++) {
+    struct wo_annotation *const annotation = &recording->annotations.items[i];
+    annotation->name = wo_pseudonyms_words(p, annotation->name, &recording->arena);
+  }
+  for (size_t i = 0; i < recording->notes.count; i++)
+    recording->notes.items[i] = wo_pseudonyms_text(p, recording->notes.items[i], &recording->arena);
+}
