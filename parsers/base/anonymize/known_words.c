@@ -27,9 +27,10 @@ static bool is_listed(struct wo_view lower) {
   return false;
 }
 
-bool wo_known_word(struct wo_view word) {
+/* A number, or a word of the list with or without one. */
+static bool is_plain_word(struct wo_view word) {
   size_t head = 0, tail = word.len;
-  if (word.len <= 1 || is_listed(word)) return true;
+  if (word.len <= 1 || is_listed(word) || (word.len == 2 && wo_is_alpha(word.ptr[0]) && wo_is_alpha(word.ptr[1]))) return true;
   while (head < word.len && wo_is_digit(word.ptr[head])) head++;
   if (head == word.len) return true;
   while (tail > head && wo_is_digit(word.ptr[tail - 1])) tail--;
@@ -37,8 +38,29 @@ bool wo_known_word(struct wo_view word) {
   for (size_t i = 0; i < letters.len; i++) {
     if (!wo_is_alpha(letters.ptr[i])) return false;
   }
-  if (head > 0) return tail == word.len && letters.len <= UNIT_MAX;
+  if (head > 0) return tail == word.len && (letters.len <= UNIT_MAX || is_listed(letters));
   return tail < word.len && (letters.len == 1 ? word.len - tail <= SHORT_NUMBER_MAX : is_listed(letters));
+}
+
+/* End of the part at `at` of a word as classes are written: "Qwen2" and "Trainer" of "Qwen2Trainer", "HTTP" and "Server". */
+static size_t part_end(struct wo_view word, size_t at) {
+  size_t end = at + 1;
+  const bool is_upper = wo_is_alpha(word.ptr[at]) && wo_lower(word.ptr[at]) != word.ptr[at];
+  while (is_upper && end < word.len && wo_is_alpha(word.ptr[end]) && wo_lower(word.ptr[end]) != word.ptr[end]) end++;
+  const bool is_run = end > at + 1;
+  if (is_run && end < word.len && wo_is_alpha(word.ptr[end])) return end - 1;
+  while (end < word.len && wo_lower(word.ptr[end]) == word.ptr[end]) end++;
+  return end;
+}
+
+bool wo_known_word(struct wo_view word) {
+  if (is_plain_word(word)) return true;
+  for (size_t at = 0; at < word.len;) {
+    const size_t end = part_end(word, at);
+    if ((at == 0 && end == word.len) || !is_plain_word(wo_view_sub(word, at, end))) return false;
+    at = end;
+  }
+  return true;
 }
 
 bool wo_known_name(struct wo_view name) {
@@ -176,6 +198,19 @@ bool wo_known_web_host(struct wo_view host) {
 bool wo_known_system_user(struct wo_view name) {
   static const char *const users[] = {"root", "nobody", "slurm", "daemon", "system", "user", "nvidia-persistenced", "(null)"};
   return WO_VIEW_ANY(name, wo_view_is_nocase, users);
+}
+
+bool wo_known_package(struct wo_view name) {
+  static const char *const packages[] = {"accelerate", "apex",        "bitsandbytes", "c10",          "aten",
+                                         "datasets",   "deepspeed",   "diffusers",    "fairscale",    "fairseq",
+                                         "flash_attn", "jax",         "jaxlib",       "lightning",    "megatron",
+                                         "numpy",      "nvidia",      "onnxruntime",  "peft",         "pytorch_lightning",
+                                         "ray",        "sglang",      "tensorflow",   "timm",         "tokenizers",
+                                         "torch",      "torchvision", "torchaudio",   "transformers", "triton",
+                                         "trl",        "unsloth",     "verl",         "vllm",         "xformers",
+                                         "torchgen",   "torchtitan",  "torchtune",    "composer",     "scipy",
+                                         "pandas"};
+  return WO_VIEW_ANY(name, wo_view_is, packages);
 }
 
 /* Behind the last dot; empty if there is none, or nothing before it. */

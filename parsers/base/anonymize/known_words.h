@@ -7,11 +7,15 @@
 #include "parsers/base/view.h"
 
 /* Whether a word (letters and digits) is of the list, a number, a number with a unit ("7b", "24g"), a word of the list with a
- * number behind it ("rank0", "python3"), one letter with a short number ("v2"), or has no more than one character. */
+ * number behind it ("rank0", "python3"), one letter with a short number ("v2"), of one or two letters,
+ * or made of such words as classes are ("Qwen2Trainer"). */
 bool wo_known_word(struct wo_view word);
 
 /* Whether all words of a name are known: nothing is learned from it about who used it. */
 bool wo_known_name(struct wo_view name);
+
+/* Whether a folder of that name is a package that everybody has the same of ("torch"). */
+bool wo_known_package(struct wo_view name);
 
 /* Whether "NAME/MODEL" is published under the name of a company or group that everybody knows ("meta-llama"). */
 bool wo_known_publisher(struct wo_view name);

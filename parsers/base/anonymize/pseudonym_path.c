@@ -68,7 +68,7 @@ static bool is_python(struct wo_view name) {
 }
 
 static enum place place_below(enum place place, struct wo_view name) {
-  static const char *const homes[] = {"home", "users", "homes", "people", "u", "user"};
+  static const char *const homes[] = {"home", "users", "homes", "people", "u"};
   static const char *const packages[] = {"site-packages", "dist-packages"};
   if (place == VERBATIM) return VERBATIM;
   if (WO_VIEW_ANY(name, wo_view_is, packages)) return BELOW_PACKAGES;
@@ -95,8 +95,14 @@ static void add_place(struct wo_pseudonyms *p, enum place place, struct wo_view 
   }
 }
 
+/* "torch/nn/modules/module.py", as builds and profilers name the files of packages: nothing in it is the user's. */
+static bool is_in_package(struct wo_view path) {
+  const size_t slash = wo_view_find_char(path, '/', 0);
+  return slash != WO_NOT_FOUND && wo_known_package(wo_view_sub(path, 0, slash)) && wo_known_file_ending(path);
+}
+
 void wo__add_shown_path(struct wo_pseudonyms *p, struct wo_view path, struct wo_text *out) {
-  enum place place = ANYWHERE;
+  enum place place = is_in_package(path) ? VERBATIM : ANYWHERE;
   for (size_t at = 0; at < path.len;) {
     const size_t begin = at;
     size_t end = at;
