@@ -200,6 +200,15 @@ bool wo_known_system_user(struct wo_view name) {
   return WO_VIEW_ANY(name, wo_view_is_nocase, users);
 }
 
+bool wo_known_model(struct wo_view name) {
+  static const char *const families[] = {"llama",    "qwen",     "mistral",   "mixtral", "gemma", "phi",  "falcon",    "bloom",
+                                         "opt-",     "gpt",      "neox",      "pythia",  "olmo",  "yi-",  "deepseek",  "internlm",
+                                         "baichuan", "glm",      "starcoder", "vicuna",  "bert",  "bart", "t5",        "vit-",
+                                         "clip",     "resnet",   "whisper",   "wav2vec", "sdxl",  "flux", "diffusion", "mamba",
+                                         "rwkv",     "nemotron", "granite",   "smollm"};
+  return WO_VIEW_ANY(name, wo_view_has_nocase, families);
+}
+
 bool wo_known_package(struct wo_view name) {
   static const char *const packages[] = {"accelerate", "apex",        "bitsandbytes", "c10",          "aten",
                                          "datasets",   "deepspeed",   "diffusers",    "fairscale",    "fairseq",

@@ -14,6 +14,9 @@ bool wo_known_word(struct wo_view word);
 /* Whether all words of a name are known: nothing is learned from it about who used it. */
 bool wo_known_name(struct wo_view name);
 
+/* Whether a name has the name of a family of models in it ("lora-qwen7b"). */
+bool wo_known_model(struct wo_view name);
+
 /* Whether a folder of that name is a package that everybody has the same of ("torch"). */
 bool wo_known_package(struct wo_view name);
 

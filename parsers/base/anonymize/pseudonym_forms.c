@@ -166,6 +166,12 @@ bool wo__add_mail(struct wo_pseudonyms *p, struct wo_view chunk, struct wo_view 
     if ((i < at || i >= at + len) && !wo__is_name_byte(chunk.ptr[i]) && !is_one_of(chunk.ptr[i], "._-+%")) return false;
   }
   if (!wo__is_name_byte(domain.ptr[0]) || wo_is_digit(local.ptr[0])) return false;
+  if (ipv4_length(domain) == domain.len) {
+    wo_pseudonyms_add_name(p, WO_NAME_OF_USER, local, out);
+    wo_text_add_view(out, wo_view_sub(chunk, at, at + len));
+    if (!wo__add_ipv4(p, domain, out)) wo_text_add_view(out, domain);
+    return true;
+  }
   const size_t dot = wo_view_find_char(domain, '.', 0);
   if (dot != WO_NOT_FOUND && wo_is_alpha(domain.ptr[domain.len - 1])) {
     if (wo_view_is(domain, "example.org") && wo_view_starts(local, "mail")) return false;

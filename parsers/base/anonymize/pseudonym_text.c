@@ -157,7 +157,9 @@ static void add_chunk(struct writer *w, struct wo_view chunk) {
   const bool is_address = !is_version(w) && wo__add_ipv4(w->p, chunk, w->out);
   w->at += chunk.len;
   if (is_address || wo__add_host_name(w->p, chunk, w->out)) return;
-  if (wo__is_path(chunk, before))
+  if (wo_view_starts(chunk, "--") && wo_view_find_char(chunk, '/', 0) == WO_NOT_FOUND)
+    wo_text_add_view(w->out, chunk); /* options are the program's own words */
+  else if (wo__is_path(chunk, before))
     wo__add_shown_path(w->p, chunk, w->out);
   else
     wo__add_words(w->p, chunk, w->out);

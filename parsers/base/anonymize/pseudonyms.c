@@ -191,8 +191,17 @@ static bool has_digit(struct wo_view name) {
   return false;
 }
 
+/* Whether the name has several words. */
+static bool has_blank(struct wo_view name) {
+  for (size_t i = 1; i + 1 < name.len; i++) {
+    if (!wo_is_alnum(name.ptr[i]) && (unsigned char)name.ptr[i] < 0x80) return true;
+  }
+  return false;
+}
+
 /* Common words say nothing where they are no name: a user called "test" must not take the word out of all texts. The number in
- * the name of a machine ("node04") or a user makes it one of its own. */
+ * the name of a machine ("node04") or a user makes it one of its own, and so do the words of a job ("llm-bridge"), unless they
+ * are those of a model, whose name decides the arithmetic. */
 static bool is_everywhere(enum wo_name_kind kind, struct wo_view name) {
   const bool is_known = wo_known_name(name);
   if (name.len < 2 || !has_letter(name)) return kind == WO_NAME_OF_IPV4 || kind == WO_NAME_OF_IPV6 || kind == WO_NAME_OF_DEVICE;
@@ -204,6 +213,8 @@ static bool is_everywhere(enum wo_name_kind kind, struct wo_view name) {
   case WO_NAME_OF_FOLDER:
   case WO_NAME_OF_FILE:
     return !is_known && name.len >= PATH_WORD_BYTES_MIN;
+  case WO_NAME_OF_JOB:
+    return !is_known || (has_blank(name) && !wo_known_model(name));
   default:
     return !is_known;
   }
@@ -273,8 +284,10 @@ static struct wo_view without_id(struct wo_view name) {
 /* Values that stand for no name. */
 static bool is_no_name(enum wo_name_kind kind, struct wo_view name) {
   static const char *const none[] = {"(null)", "null", "none", "unknown", "n/a", "localhost", "default"};
+  static const char *const steps[] = {"batch", "extern", "interactive", "bat+", "ext+", "wrap"};
   if (name.len == 0 || WO_VIEW_ANY(name, wo_view_is_nocase, none)) return true;
   if (kind == WO_NAME_OF_USER) return wo_known_system_user(name);
+  if (kind == WO_NAME_OF_JOB) return WO_VIEW_ANY(name, wo_view_is, steps);
   return kind == WO_NAME_OF_PARTITION && wo_known_name(name);
 }
 
