@@ -168,7 +168,9 @@ size_t wo__add_host_list(struct wo_pseudonyms *p, struct wo_view rest, struct wo
   const struct wo_pseudonyms *seen = p;
   each_of_item(item, is_known, (void *)&seen);
   const bool has_range = wo_view_find_char(list, '-', 0) != WO_NOT_FOUND || wo_view_find_char(list, ',', 0) != WO_NOT_FOUND;
-  const bool is_list = seen == NULL || (has_range && (list.ptr[0] == '0' || head.ptr[head.len - 1] == '-'));
+  const bool is_list =
+      seen == NULL ||
+      (has_range && ((list.ptr[0] == '0' && list.len > 1 && wo_is_digit(list.ptr[1])) || head.ptr[head.len - 1] == '-'));
   if (!is_list) return 0;
   wo_pseudonyms_add_hosts(p, item, out);
   return end;

@@ -8,6 +8,7 @@
 
 #include "parsers/base/anonymize/pseudonyms_internal.h"
 #include "parsers/base/limits.h"
+#include "parsers/base/number.h"
 
 /* Shorter words than this are too often words of a language, unless a field says that they are names. */
 enum { PATH_WORD_BYTES_MIN = 4, SLOTS_FIRST = 256 };
@@ -120,12 +121,25 @@ void wo__add_words(const struct wo_pseudonyms *p, struct wo_view text, struct wo
 
 /* ---- Making ---- */
 
+/* The words before the numbers. */
+static const char *const kind_words[WO_NAME_OF_KINDS_] = {
+    [WO_NAME_OF_USER] = "user",           [WO_NAME_OF_HOST] = "host",    [WO_NAME_OF_ACCOUNT] = "account",
+    [WO_NAME_OF_PARTITION] = "partition", [WO_NAME_OF_JOB] = "job",      [WO_NAME_OF_FOLDER] = "dir",
+    [WO_NAME_OF_FILE] = "file",           [WO_NAME_OF_SECRET] = "token",
+};
+
+/* Whether the text is one of those that were given out: it stands for a name, and is none. */
+static bool is_given(const struct wo_pseudonyms *p, struct wo_view text) {
+  for (int kind = 0; kind < WO_NAME_OF_KINDS_; kind++) {
+    uint64_t number = 0;
+    if (!kind_words[kind] || !wo_view_starts(text, kind_words[kind])) continue;
+    struct wo_view digits = wo_view_skip(text, strlen(kind_words[kind]));
+    return wo_number_u64(&digits, UINT32_MAX, &number) == WO_OK && digits.len == 0 && number <= p->numbers[kind];
+  }
+  return wo_view_ends(text, ".example");
+}
+
 static struct wo_view format_shown(struct wo_arena *arena, enum wo_name_kind kind, uint32_t number) {
-  static const char *const words[] = {
-      [WO_NAME_OF_USER] = "user",           [WO_NAME_OF_HOST] = "host",    [WO_NAME_OF_ACCOUNT] = "account",
-      [WO_NAME_OF_PARTITION] = "partition", [WO_NAME_OF_JOB] = "job",      [WO_NAME_OF_FOLDER] = "dir",
-      [WO_NAME_OF_FILE] = "file",           [WO_NAME_OF_SECRET] = "token",
-  };
   switch (kind) {
   case WO_NAME_OF_DOMAIN:
     return wo_arena_format(arena, "domain%u.example", number);
@@ -138,7 +152,7 @@ static struct wo_view format_shown(struct wo_arena *arena, enum wo_name_kind kin
   case WO_NAME_OF_DEVICE:
     return wo_arena_format(arena, "00000000-0000-0000-0000-%012u", number);
   default:
-    return wo_arena_format(arena, "%s%u", words[kind], number);
+    return wo_arena_format(arena, "%s%u", kind_words[kind], number);
   }
 }
 
@@ -254,12 +268,14 @@ void wo__pseudonym_also(struct wo_pseudonyms *p, enum wo_name_kind kind, struct 
   if (!lower.ptr || !put(p, item)) p->is_failed = true;
 }
 
-/* A name that a path has shown first, and a field later, keeps its pseudonym; but it is then replaced everywhere. */
+/* A name that a path has shown first, and a field later, keeps its pseudonym; but it is then replaced everywhere. The text that
+ * is returned lives in the table, or is the name. */
 struct wo_view wo__pseudonym(struct wo_pseudonyms *p, enum wo_name_kind kind, struct wo_view name) {
   assert(kind > WO_NAME_OF_NOTHING && kind < WO_NAME_OF_KINDS_);
   struct wo_pseudonym *const known = find(p, name, hash_of(name));
   if (known && !known->is_everywhere && is_everywhere(kind, name)) look_everywhere(p, known);
   if (known) return known->shown;
+  if (is_given(p, name)) return name;
   if (name.len == 0 || name.len > WO_LIMIT_PSEUDONYM_NAME_BYTES || p->names.count >= WO_LIMIT_PSEUDONYMS) {
     return constant_of(kind);
   }
@@ -299,7 +315,7 @@ static void learn_host(struct wo_pseudonyms *p, struct wo_view name) {
     return;
   }
   const struct wo_view shown = wo__pseudonym(p, WO_NAME_OF_HOST, label);
-  wo__pseudonym_also(p, WO_NAME_OF_HOST, name, shown);
+  if (shown.ptr != label.ptr) wo__pseudonym_also(p, WO_NAME_OF_HOST, name, shown);
   const struct wo_view domain = wo_view_skip(name, dot + 1);
   if (wo_view_find_char(domain, '.', 0) != WO_NOT_FOUND) wo__pseudonym(p, WO_NAME_OF_DOMAIN, domain);
 }
