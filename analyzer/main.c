@@ -173,7 +173,8 @@ static enum wo_exit prove(const struct wo_call *call, const struct wo_verify_arg
   if (args->is_patch && code != WO_EXIT_ERROR) code = run_patch(call, args, plan, &answer, code, &diff);
   const struct wo_view patch = {diff.ptr, diff.len};
   if (!is_json) wo_text_add_view(call->out, patch);
-  call->out->is_exact = !is_json && args->is_patch;
+  /* A terminal applies no patch: there it is sealed as all texts are. */
+  call->out->is_exact = !is_json && args->is_patch && (call->output.len > 0 || isatty(STDOUT_FILENO) != 1);
   struct wo_report proven = *plan->report;
   if (is_json && !wo_verify_plan_attach(plan, answer.choices, answer.choice_count, &answer.chosen, &proven))
     call->out->is_failed = true;

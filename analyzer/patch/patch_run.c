@@ -5,6 +5,7 @@
 
 #include "analyzer/patch/patch.h"
 #include "analyzer/patch/patch_internal.h"
+#include "parsers/base/clean.h"
 #include "parsers/base/command/message.h"
 
 enum { SHOWN_BYTES = 4352, LEFT_MAX = 4 };
@@ -106,6 +107,9 @@ static bool show_files(struct file *files, size_t count, struct wo_text *out, st
   }
   free(here);
   if (!is_known) wo_message(errors, WO_VIEW("--patch"), "the folders of the files cannot be determined");
+  if (is_changed && wo_clean_has_hidden(view_of(out)))
+    wo_message(errors, WO_VIEW("--patch"),
+               "it has characters that are not seen, or change the order of others: look at it before you apply it");
   if (is_known && is_changed && !is_here)
     wo_message(errors, WO_VIEW("--patch"), "not all files are below this folder: apply it with patch -d / -p1");
   return is_known;

@@ -199,6 +199,14 @@ bool wo_clean_is_hidden(uint32_t code) {
   return false;
 }
 
+bool wo_clean_has_hidden(struct wo_view text) {
+  for (size_t at = 0, read = 0; at < text.len; at += read) {
+    const uint32_t code = wo_utf8_read(wo_view_skip(text, at), &read);
+    if (code != WO_UTF8_INVALID && wo_clean_is_hidden(code)) return true;
+  }
+  return false;
+}
+
 struct wo_view wo_clean_character(struct wo_view rest, size_t *ret_read) {
   *ret_read = 1;
   if (rest.ptr[0] >= ' ' && rest.ptr[0] <= '~') return (struct wo_view){rest.ptr, 1}; /* most of them */

@@ -30,6 +30,9 @@ bool wo_clean_is_control(uint32_t code);
  * separators, zero-width blanks, tags. */
 bool wo_clean_is_hidden(uint32_t code);
 
+/* Whether a text has such a character. */
+bool wo_clean_has_hidden(struct wo_view text);
+
 /* Offset at or after `at` up to which all bytes are printable ASCII. */
 size_t wo_clean_printable_until(struct wo_view raw, size_t at);
 

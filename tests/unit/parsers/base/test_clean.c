@@ -178,12 +178,33 @@ static void test_utf8_is_cut_between_characters(void **state) {
   assert_int_equal(wo_clean_utf8(WO_VIEW("abc"), NULL, 0).len, 0);
 }
 
+/* All controls of direction, and what takes no place, are replaced as control characters are. */
+static void test_hidden(void **state) {
+  (void)state;
+  static const uint32_t codes[] = {0x61c,  0x200b, 0x200c, 0x200d, 0x200e, 0x200f, 0x202a, 0x202b, 0x202c,
+                                   0x202d, 0x202e, 0x2060, 0x2066, 0x2067, 0x2068, 0x2069, 0xfeff};
+  for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+    char in[8] = "a", buf[16];
+    const struct wo_view text = {in, 1 + wo_utf8_write(codes[i], in + 1)};
+    assert_true(wo_clean_has_hidden(text));
+    const struct wo_view out = wo_clean_utf8(text, buf, sizeof buf);
+    assert_int_equal(out.len, 1 + sizeof WO_REPLACEMENT - 1);
+    assert_memory_equal(out.ptr + 1, WO_REPLACEMENT, sizeof WO_REPLACEMENT - 1);
+  }
+  assert_false(wo_clean_has_hidden(WO_VIEW("plain \xc3\xa4 \xff")));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lines),        cmocka_unit_test(test_clean_line_is_not_copied),
-      cmocka_unit_test(test_line_is_cut),  cmocka_unit_test(test_every_place),
-      cmocka_unit_test(test_hostile_line), cmocka_unit_test(test_utf8),
-      cmocka_unit_test(test_code_points),  cmocka_unit_test(test_utf8_is_cut_between_characters),
+      cmocka_unit_test(test_lines),
+      cmocka_unit_test(test_hidden),
+      cmocka_unit_test(test_clean_line_is_not_copied),
+      cmocka_unit_test(test_line_is_cut),
+      cmocka_unit_test(test_every_place),
+      cmocka_unit_test(test_hostile_line),
+      cmocka_unit_test(test_utf8),
+      cmocka_unit_test(test_code_points),
+      cmocka_unit_test(test_utf8_is_cut_between_characters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
