@@ -104,17 +104,28 @@ size_t wo__find_name(const struct wo_pseudonyms *p, struct wo_view text, size_t 
   return found;
 }
 
+/* Where not all names could be kept, any word that is not known may be one. */
+static bool is_suspect(const struct wo_pseudonyms *p, struct wo_view word) {
+  if (word.len > WO_LIMIT_PSEUDONYM_NAME_BYTES) return true;
+  return (p->is_full || p->is_failed) && !wo_known_word(word);
+}
+
 void wo__add_words(const struct wo_pseudonyms *p, struct wo_view text, struct wo_text *out) {
   size_t copied = 0;
   for (size_t at = 0; at < text.len;) {
-    struct wo_view shown;
-    const size_t len = wo__starts_word(text, at) && wo__is_name_byte(text.ptr[at]) ? wo__find_name(p, text, at, &shown) : 0;
+    struct wo_view shown = WO_VIEW("name0");
+    size_t end = at;
+    while (end < text.len && wo__is_name_byte(text.ptr[end])) end++;
+    size_t len = end > at ? wo__find_name(p, text, at, &shown) : 0;
+    if (len == 0 && end > at && is_suspect(p, wo_view_sub(text, at, end))) len = end - at;
     if (len > 0) {
       wo_text_add_view(out, wo_view_sub(text, copied, at));
       wo_text_add_view(out, shown);
       copied = at + len;
     }
-    at += len > 0 ? len : 1;
+    const size_t next = len > 0 ? at + len : at + 1;
+    at = next;
+    while (at < text.len && !wo__starts_word(text, at)) at++;
   }
   wo_text_add_view(out, wo_view_skip(text, copied));
 }
@@ -276,9 +287,8 @@ struct wo_view wo__pseudonym(struct wo_pseudonyms *p, enum wo_name_kind kind, st
   if (known && !known->is_everywhere && is_everywhere(kind, name)) look_everywhere(p, known);
   if (known) return known->shown;
   if (is_given(p, name)) return name;
-  if (name.len == 0 || name.len > WO_LIMIT_PSEUDONYM_NAME_BYTES || p->names.count >= WO_LIMIT_PSEUDONYMS) {
-    return constant_of(kind);
-  }
+  if (p->names.count >= WO_LIMIT_PSEUDONYMS) p->is_full = true;
+  if (name.len == 0 || name.len > WO_LIMIT_PSEUDONYM_NAME_BYTES || p->is_full) return constant_of(kind);
   const struct wo_view shown = format_shown(&p->arena, kind, p->numbers[kind] + 1);
   if (!shown.ptr) {
     p->is_failed = true;

@@ -6,7 +6,8 @@
  * compared without regard to ASCII case. docs/anonymize.md says what is replaced and what stays.
  *
  * A text that has been rewritten can be rewritten again and stays as it is. When memory is out (is_failed) or there are more
- * than WO_LIMIT_PSEUDONYMS names, a name is replaced by the number 0 of its kind: nothing of it is shown. Not for two threads. */
+ * than WO_LIMIT_PSEUDONYMS names, further ones are replaced by the number 0 of their kind, and each word of a text that is not
+ * known (known_words.h) by "name0": nothing of them is shown. Not for two threads. */
 #ifndef WO_PSEUDONYMS_H
 #define WO_PSEUDONYMS_H
 
@@ -47,7 +48,7 @@ struct wo_pseudonyms {
   size_t longest;                      /* bytes */
   uint32_t numbers[WO_NAME_OF_KINDS_]; /* last one given */
   uint8_t starts[8192];                /* a bit for the first two bytes of each name */
-  bool is_failed;
+  bool is_full, is_failed;
 };
 
 /* Without any name. NULL: memory is out. / Frees; NULL allowed. */

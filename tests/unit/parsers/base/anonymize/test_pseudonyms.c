@@ -136,11 +136,11 @@ static void test_limit(void **state) {
     wo_pseudonyms_learn(p, WO_NAME_OF_USER, wo_view_of(name));
   }
   wo_pseudonyms_add_name(p, WO_NAME_OF_USER, wo_view_of(name), &out);
-  wo_pseudonyms_add_text(p, WO_VIEW(" /home/latecomer/x "), NULL, 0, &out);
+  wo_pseudonyms_add_text(p, WO_VIEW(" /home/latecomer/x of latecomer "), NULL, 0, &out);
   memset(name, 'q', sizeof name);
   wo_pseudonyms_add_path(p, (struct wo_view){name, sizeof name}, &out);
   wo_text_add_view(&out, (struct wo_view){"", 1});
-  assert_string_equal(out.ptr, "user0 /home/user0/x dir0");
+  assert_string_equal(out.ptr, "user0 /home/user0/x of name0 dir0");
   wo_text_done(&out);
   wo_pseudonyms_free(p);
 }
