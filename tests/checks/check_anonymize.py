@@ -56,7 +56,7 @@ File "/home/test/run/train.py", line 3, in train
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB of which 1.55 GiB is free.
 """
 
-COMMON_WORDS = set(re.findall(r'"([a-z0-9]+)"', open(os.path.join(SOURCE, "parsers/base/anonymize/known_words.def")).read()))
+COMMON_WORDS = set(re.findall(r"WO_WORD\((\w+)\)", open(os.path.join(SOURCE, "parsers/base/anonymize/known_words.def")).read()))
 SYSTEM = {"root", "nobody", "slurm", "daemon", "system", "user", "none", "unknown", "localhost", "null", "default", "batch", "extern"}
 
 failures = []

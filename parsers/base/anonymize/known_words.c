@@ -4,7 +4,9 @@
 #include <string.h>
 
 static const char *const words[] = {
+#define WO_WORD(word) #word,
 #include "parsers/base/anonymize/known_words.def"
+#undef WO_WORD
 };
 
 enum { WORD_BYTES_MAX = 24, SHORT_NUMBER_MAX = 3, UNIT_MAX = 2 };

@@ -127,7 +127,7 @@ bool wo__add_ipv4(struct wo_pseudonyms *p, struct wo_view chunk, struct wo_text 
   if (len == 0 || !is_whole || is_no_address(address)) return false;
   wo_text_add_view(out, wo_view_sub(chunk, 0, at));
   wo_text_add_view(out, wo__pseudonym(p, WO_NAME_OF_IPV4, address));
-  if (at + len < chunk.len) wo_pseudonyms_add_text(p, wo_view_skip(chunk, at + len), NULL, 0, out);
+  if (at + len < chunk.len) wo__add_shown_path(p, wo_view_skip(chunk, at + len), out);
   return true;
 }
 

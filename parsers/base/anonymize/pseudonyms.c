@@ -349,6 +349,13 @@ void wo_pseudonyms_learn(struct wo_pseudonyms *p, enum wo_name_kind kind, struct
   }
 }
 
+/* A host that is named by its address; other numbers are none. */
+static void add_address(struct wo_pseudonyms *p, struct wo_view address, struct wo_text *out) {
+  const bool is_own = wo_view_starts(address, "127.") || wo_view_starts(address, "192.0.2.") || wo_view_is(address, "0.0.0.0");
+  const bool is_number = wo_view_find_char(address, '.', 0) == WO_NOT_FOUND && wo_view_find_char(address, ':', 0) == WO_NOT_FOUND;
+  wo_text_add_view(out, is_own || is_number ? address : wo__pseudonym(p, WO_NAME_OF_IPV4, address));
+}
+
 void wo_pseudonyms_add_name(struct wo_pseudonyms *p, enum wo_name_kind kind, struct wo_view name, struct wo_text *out) {
   const struct wo_view plain = without_id(name);
   if (is_no_name(kind, plain)) {
@@ -356,9 +363,8 @@ void wo_pseudonyms_add_name(struct wo_pseudonyms *p, enum wo_name_kind kind, str
     return;
   }
   if (kind == WO_NAME_OF_HOST && has_letter(plain)) learn_host(p, plain);
-  const bool is_address = kind == WO_NAME_OF_HOST && !has_letter(plain);
-  if (is_address)
-    wo_pseudonyms_add_text(p, plain, NULL, 0, out);
+  if (kind == WO_NAME_OF_HOST && !has_letter(plain))
+    add_address(p, plain, out);
   else
     wo_text_add_view(out, wo__pseudonym(p, kind, plain));
 }
