@@ -6,8 +6,9 @@
 #include "analyzer/facts/ranks.h"
 #include "parsers/base/units.h"
 
-/* Lanes that are drawn: ranks that failed first, then those that followed. Marks in all of them. */
-enum { LANES_MAX = 32, MARKS_MAX = 512, WIDTH = 10000, HEIGHT = 100, MARGIN = 200 };
+/* Lanes that are drawn: ranks that failed first, then those that followed; silent ones only of a small job. Marks in all of them.
+ */
+enum { LANES_MAX = 32, SILENT_MAX = 8, MARKS_MAX = 512, WIDTH = 10000, HEIGHT = 100, MARGIN = 200 };
 
 struct mark {
   const struct wo_event *event;
@@ -36,7 +37,7 @@ static void choose_ranks(struct lanes *lanes) {
   for (size_t pass = 0; pass < sizeof order / sizeof *order; pass++) {
     for (size_t i = 0; i < facts->rank_count; i++) {
       if (facts->ranks[i].status != order[pass]) continue;
-      if (lanes->count == LANES_MAX) {
+      if (lanes->count == LANES_MAX || (order[pass] == WO_RANK_SILENT && facts->rank_count > SILENT_MAX)) {
         lanes->more++;
       } else {
         lanes->ranks[lanes->count++] = &facts->ranks[i];
@@ -182,7 +183,8 @@ static void write_lanes(struct lanes *lanes) {
   for (size_t i = 0; i < lanes->count; i++) write_lane(lanes, lanes->ranks[i]);
   write_axis(lanes);
   wo_text_add(out, "</div>\n");
-  if (lanes->more > 0) wo_text_add(out, "<p class=\"rest\">%zu more ranks are not drawn</p>\n", lanes->more);
+  if (lanes->more > 0)
+    wo_text_add(out, "<p class=\"rest\">%zu more rank%s not drawn</p>\n", lanes->more, lanes->more == 1 ? " is" : "s are");
   wo_text_add(out, "</figure>\n");
 }
 

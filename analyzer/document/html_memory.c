@@ -110,8 +110,7 @@ static void show_prints(struct plots *plots) {
   add_line(plots, &plot, lead, name_of(lead));
   for (const struct wo_curve *curve = h->report->job->curves.first; curve != NULL; curve = curve->next) {
     const bool is_beside = curve != lead && curve->key.source == lead->key.source && curve->key.rank == lead->key.rank &&
-                           curve->key.card == lead->key.card && is_printed(curve, row) &&
-                           curve->has_places == lead->has_places;
+                           curve->key.card == lead->key.card && is_printed(curve, row) && curve->has_places == lead->has_places;
     if (is_beside) add_line(plots, &plot, curve, name_of(curve));
   }
   show(plots, &plot);

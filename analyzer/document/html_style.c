@@ -28,6 +28,7 @@ static const char style[] =
     ".good .kind { color: var(--good); }\n"
     ".kind:only-child { font-size: 22px; }\n"
     ".sure { position: absolute; top: 20px; right: 24px; margin: 0; padding: 2px 12px; border: 1px solid var(--line); border-radius: 20px; background: var(--page); color: var(--soft); font-size: 13px; }\n"
+    "#verdict .quote { margin-top: 14px; }\n"
     "#card { margin-top: 18px; }\n"
     "#card figcaption { margin-bottom: 6px; color: var(--soft); font-size: 13px; font-weight: 400; }\n"
     "svg.card { width: 100%; height: 30px; border-radius: 5px; background: var(--free); }\n"
@@ -174,4 +175,4 @@ static const char style[] =
 /* clang-format on */
 
 const struct wo_html_part wo__document_style = {.text = {style, sizeof style - 1},
-                                                .hash = "sha256-m8Lp3JC6z4SGObIZi4Af6PIX+7X9C2fEPZkA0Ntsr60="};
+                                                .hash = "sha256-cYw86OA5k6t3HAU+j2B0zLBoo7dCver0Ifu9KVK3yRs="};
