@@ -1,12 +1,14 @@
-/* Any bytes as a log, through the whole diagnosis: the JSON report parses, the text report holds no control characters but line
- * feeds, scores are probabilities, and findings point to evidence that exists. */
+/* Any bytes as a log, through the whole diagnosis: the JSON report parses, the text report and Markdown hold no control
+ * characters but line feeds, the page is well formed, scores are probabilities, and findings point to evidence that exists. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cJSON.h>
 
-#include "analyzer/report/report.h"
+#include "analyzer/document/document.h"
+#include "parsers/base/limits.h"
+#include "tests/support/xml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,14 +38,47 @@ static void check_json(const struct wo_report *report) {
   wo_text_done(&text);
 }
 
+static void require_clean(const struct wo_text *text) {
+  require(!text->is_failed && text->len > 0);
+  for (size_t i = 0; i < text->len; i++)
+    require(((unsigned char)text->ptr[i] >= 0x20 || text->ptr[i] == '\n') && text->ptr[i] != 0x7f);
+}
+
 static void check_text(const struct wo_report *report, size_t width, bool is_verbose) {
   const struct wo_text_style style = {.width = width, .use_utf8 = true, .is_verbose = is_verbose};
   struct wo_text text = {0};
   wo_report_text(report, style, &text);
-  require(!text.is_failed && text.len > 0);
-  for (size_t i = 0; i < text.len; i++)
-    require(((unsigned char)text.ptr[i] >= 0x20 || text.ptr[i] == '\n') && text.ptr[i] != 0x7f);
+  require_clean(&text);
   wo_text_done(&text);
+}
+
+/* The body is well formed but for the scripts at its end, which are ours. */
+static void check_page(const struct wo_text *page) {
+  const struct wo_view text = {page->ptr, page->len};
+  const size_t start = wo_view_find(text, WO_VIEW("<body>"), 0), end = wo_view_find(text, WO_VIEW("<script>"), 0);
+  struct wo_text body = {0};
+  size_t at = 0;
+  require(start != WO_NOT_FOUND && end != WO_NOT_FOUND && start < end);
+  wo_text_add_view(&body, wo_view_sub(text, start, end));
+  wo_text_add(&body, "</body>\n");
+  require(wo_xml_is_well_formed((struct wo_view){body.ptr, body.len}, &at));
+  wo_text_done(&body);
+}
+
+static void check_documents(const struct wo_report *report) {
+  struct wo_arena arena;
+  struct wo_screen screen;
+  struct wo_text page = {0}, markdown = {0};
+  wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
+  require(wo_screen_make(report, WO_VIEW("slurm-4711.err"), &arena, &screen) == WO_OK);
+  wo_document_html(report, &screen, &page);
+  wo_document_markdown(report, &screen, &markdown);
+  require(!page.is_failed);
+  check_page(&page);
+  require_clean(&markdown);
+  wo_text_done(&page);
+  wo_text_done(&markdown);
+  wo_arena_done(&arena);
 }
 
 /* Best first, and notes behind all failures. */
@@ -82,6 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct wo_job *job = NULL;
   struct wo_report *report = NULL;
   require(wo_job_new(pack, &job) == WO_OK);
+  wo_job_keep_curves(job);
   require(wo_job_read_text(job, log, "slurm-4711.err") == WO_OK);
   require(wo_job_close(job) == WO_OK);
   check_story(job);
@@ -89,6 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   check_findings(report);
   check_json(report);
   check_text(report, NARROW, true);
+  check_documents(report);
   wo_report_free(report);
   wo_job_free(job);
   return 0;
