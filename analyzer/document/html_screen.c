@@ -53,7 +53,7 @@ static void write_change(struct wo__html *h, const struct wo_screen_change *chan
   wo_html_put(out, "<code>", change->text, "");
   if (change->then.len > 0) {
     if (change->now.len > 0) wo_html_put(out, " <del>", change->now, "</del>");
-    wo_text_add(out, "<span class=\"to\" aria-label=\"becomes\"> \xE2\x86\x92 </span>");
+    wo_text_add(out, "<span class=\"to\" role=\"img\" aria-label=\"becomes\"> \xE2\x86\x92 </span>");
     wo_html_put(out, "<ins>", change->then, "</ins>");
   }
   wo_text_add(out, "</code>");
@@ -104,6 +104,13 @@ static void add_cell(struct wo_text *out, const char *label, struct wo_view text
   wo_html_put(out, "", text, "</td>");
 }
 
+/* "frees 1.2 to 4.7 GiB"; a replay says how much is left, or lacking. */
+static void add_memory(struct wo_text *out, const struct wo_screen_fix *fix) {
+  const bool is_tried = fix->fix->proof != NULL && fix->fix->proof->is_tried;
+  wo_text_add(out, "<td data-label=\"memory\"%s>", fix->frees.len > 0 ? "" : " class=\"none\"");
+  wo_html_put(out, is_tried || fix->frees.len == 0 ? "" : "frees ", fix->frees, "</td>");
+}
+
 /* "not enough (replayed)": the numbers are in the other cells, and the box of the fix has the rest. */
 static void add_proof(struct wo__html *h, const struct wo_finding_fix *fix) {
   static const char *const ends[] = {"enough", "may be enough", "not enough"};
@@ -124,13 +131,13 @@ static void write_others(struct wo__html *h) {
   wo_text_add(out,
               "<section id=\"others\" aria-labelledby=\"others-title\"><h2 id=\"others-title\">If that is not enough</h2>\n"
               "<table class=\"stack\"><thead><tr><th scope=\"col\">#</th><th scope=\"col\">change</th>"
-              "<th scope=\"col\">frees</th><th scope=\"col\">price</th><th scope=\"col\">enough?</th></tr></thead><tbody>\n");
+              "<th scope=\"col\">memory</th><th scope=\"col\">price</th><th scope=\"col\">enough?</th></tr></thead><tbody>\n");
   for (size_t i = 0; i < screen->other_count; i++) {
     const struct wo_screen_fix *const fix = &screen->others[i];
     wo_text_add(out, "<tr%s><td class=\"number\" data-label=\"#\">%zu</td><td data-label=\"change\"><a href=\"#fix-%zu\">",
                 fix->is_enough ? " class=\"enough\"" : "", fix->number, fix->number);
     wo_html_put(out, "", fix->title, "</a></td>");
-    add_cell(out, "frees", fix->frees);
+    add_memory(out, fix);
     add_cell(out, "price", fix->price);
     add_proof(h, fix->fix);
     wo_text_add(out, "</tr>\n");

@@ -143,6 +143,7 @@ static const char style[] =
     ".sort.workspace { fill: var(--workspace); }\n"
     ".sort.communication { fill: var(--communication); }\n"
     ".sort.input { fill: var(--input); }\n"
+    "@media (min-width: 641px) { #others td:nth-child(3) { white-space: nowrap; } }\n"
     "@media (max-width: 640px) {\n"
     "  #verdict, #change { padding: 16px; }\n"
     "  .sure { position: static; display: inline-block; margin-top: 8px; }\n"
@@ -175,4 +176,4 @@ static const char style[] =
 /* clang-format on */
 
 const struct wo_html_part wo__document_style = {.text = {style, sizeof style - 1},
-                                                .hash = "sha256-cYw86OA5k6t3HAU+j2B0zLBoo7dCver0Ifu9KVK3yRs="};
+                                                .hash = "sha256-yu99+eTNu4nwEcpy+h8+we3LKy402awmHKLfAvRSKC8="};

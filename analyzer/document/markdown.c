@@ -92,12 +92,13 @@ static void write_others(struct wo__markdown *m) {
   const struct wo_screen *const screen = m->screen;
   if (screen->other_count == 0) return;
   wo_text_add(m->out,
-              "### If that is not enough\n\n| # | change | frees | price | enough? |\n| ---: | --- | --- | --- | --- |\n");
+              "### If that is not enough\n\n| # | change | memory | price | enough? |\n| ---: | --- | --- | --- | --- |\n");
   for (size_t i = 0; i < screen->other_count && i < OTHERS_MAX; i++) {
     const struct wo_screen_fix *const fix = &screen->others[i];
     wo_text_add(m->out, "| %zu | ", fix->number);
     wo__markdown_put(m, "", fix->title, " | ");
-    wo__markdown_put(m, "", fix->frees, " | ");
+    const bool is_tried = fix->fix->proof != NULL && fix->fix->proof->is_tried;
+    wo__markdown_put(m, is_tried || fix->frees.len == 0 ? "" : "frees ", fix->frees, " | ");
     wo__markdown_put(m, "", fix->price, " | ");
     wo__markdown_put(m, "", judgement_of(m, fix->fix), " |\n");
   }

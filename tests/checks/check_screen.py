@@ -14,6 +14,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 LINES, FIX_LINE, COLUMNS = 23, 14, 80
 MARKDOWN_LINES, PAGE_BYTES = 60, 200_000
@@ -97,6 +98,10 @@ def check_documents(binary, screen, folder, files):
     markdown = run(binary, ["--format", "markdown", *files], folder)
     main = markdown.partition("<details>")[0]
     wrong = []
+    try:
+        xml.etree.ElementTree.fromstring(page[page.index("<body>"):page.index("<script>")] + "</body>")
+    except xml.etree.ElementTree.ParseError as error:
+        wrong.append(f"a page that is not well formed: {error}")
     if len(page.encode()) > PAGE_BYTES:
         wrong.append(f"a page of {len(page.encode())} bytes")
     if main.count("\n") > MARKDOWN_LINES:
