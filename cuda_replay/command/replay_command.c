@@ -226,6 +226,7 @@ static void compare(struct run *run) {
                                              .at = run->args.diff_at,
                                              .device = run->args.has_device ? run->args.device : -1,
                                              .part = run->args.part,
+                                             .pseudonyms = call->pseudonyms,
                                              .write = call->format == WO_OUT_JSON   ? wo_compare_json
                                                       : call->format == WO_OUT_HTML ? wo_viewer_growth
                                                                                     : wo_compare_text,

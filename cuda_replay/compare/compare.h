@@ -9,6 +9,7 @@
 
 #include "cuda_replay/category/category.h"
 #include "cuda_replay/category/look.h"
+#include "parsers/base/anonymize/pseudonyms.h"
 #include "parsers/base/text.h"
 
 enum wo_compare_at { WO_COMPARE_PEAK, WO_COMPARE_END };
@@ -48,6 +49,7 @@ struct wo_compare_options {
   enum wo_compare_at at;
   int device;
   struct wo_look_part part;
+  struct wo_pseudonyms *pseudonyms; /* for names of both recordings and their paths; NULL for none */
   void (*write)(const struct wo_compare *compare, struct wo_text_style style, struct wo_text *out);
   struct wo_text_style style;
 };

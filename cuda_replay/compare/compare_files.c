@@ -3,10 +3,12 @@
 
 #include "cuda_replay/compare/compare.h"
 #include "cuda_replay/recording/open/trace_open.h"
+#include "cuda_replay/recording/trace_anonymous.h"
 
 /* One file that was read. */
 struct file {
   struct wo_recording *recording;
+  struct wo_view path; /* as it is shown */
   struct wo_look look;
 };
 
@@ -21,15 +23,17 @@ static enum wo_status read_file(const char *path, const struct wo_compare_option
                                 struct wo_err *err) {
   const enum wo_status status = wo_trace_open(path, &file->recording, err);
   if (status != WO_OK) return status;
+  wo_recording_anonymize(file->recording, options->pseudonyms);
+  file->path = wo_pseudonyms_path(options->pseudonyms, wo_view_of(path), &file->recording->arena);
   const struct wo_trace *const trace = find_trace(file->recording, options->device);
   if (trace == NULL && options->device < 0) return wo_err_set(err, WO_E_USAGE, "has no entries of any device");
   if (trace == NULL) return wo_err_set(err, WO_E_USAGE, "records nothing of device %d", options->device);
   return wo_look_make(file->recording, trace, NULL, options->categories, options->part, &file->look, err);
 }
 
-static enum wo_status write_difference(const struct file files[2], const char *const paths[2],
-                                       const struct wo_compare_options *options, struct wo_text *out, struct wo_err *err) {
-  const struct wo_compare_side sides[2] = {{&files[0].look, wo_view_of(paths[0])}, {&files[1].look, wo_view_of(paths[1])}};
+static enum wo_status write_difference(const struct file files[2], const struct wo_compare_options *options, struct wo_text *out,
+                                       struct wo_err *err) {
+  const struct wo_compare_side sides[2] = {{&files[0].look, files[0].path}, {&files[1].look, files[1].path}};
   struct wo_compare compare;
   if (wo_compare_make(sides, options->categories, options->at, &compare) != WO_OK) return wo_err_nomem(err);
   options->write(&compare, options->style, out);
@@ -47,7 +51,7 @@ enum wo_status wo_compare_files(const char *const paths[2], const struct wo_comp
     status = read_file(paths[i], options, &files[i], err);
     if (status != WO_OK && err->code == WO_OK) err->code = status;
   }
-  if (status == WO_OK) status = write_difference(files, paths, options, out, err);
+  if (status == WO_OK) status = write_difference(files, options, out, err);
   for (int i = 0; i < 2; i++) {
     wo_look_done(&files[i].look);
     wo_recording_free(files[i].recording);

@@ -17,6 +17,19 @@ static void rewrite_frames(struct wo_recording *recording, struct wo_pseudonyms 
   }
 }
 
+/* A program says anything about its allocations. Of equal neighbours, which share their text, only the first is rewritten. */
+static void rewrite_metadata(struct wo_recording *recording, struct wo_trace *trace, struct wo_pseudonyms *p) {
+  struct wo_view before = {0}, after = {0};
+  for (size_t i = 0; i < trace->metadata.count; i++) {
+    struct wo_view *const text = &trace->metadata.items[i].text;
+    if (text->ptr != before.ptr || text->len != before.len) {
+      before = *text;
+      after = wo_pseudonyms_text(p, *text, &recording->arena);
+    }
+    *text = after;
+  }
+}
+
 void wo_recording_anonymize(struct wo_recording *recording, struct wo_pseudonyms *p) {
   if (!p) return;
   for (size_t i = 0; i < recording->frames.count; i++) wo_pseudonyms_learn_path(p, recording->frames.items[i].file);
@@ -25,6 +38,7 @@ void wo_recording_anonymize(struct wo_recording *recording, struct wo_pseudonyms
     struct wo_annotation *const annotation = &recording->annotations.items[i];
     annotation->name = wo_pseudonyms_words(p, annotation->name, &recording->arena);
   }
+  for (size_t i = 0; i < recording->traces.count; i++) rewrite_metadata(recording, &recording->traces.items[i], p);
   for (size_t i = 0; i < recording->notes.count; i++)
     recording->notes.items[i] = wo_pseudonyms_text(p, recording->notes.items[i], &recording->arena);
 }

@@ -5,9 +5,9 @@
 #include "cuda_replay/recording/trace.h"
 #include "parsers/base/anonymize/pseudonyms.h"
 
-/* Rewrites the files and functions of frames, annotations and notes; nothing for NULL as pseudonyms. Files of well-known packages
- * stay, so that blocks are classified as before. New texts are in the recording's arena; one that
- * finds no memory becomes empty. */
+/* Rewrites the files and functions of frames, annotations, metadata and notes; nothing for NULL as pseudonyms. Files of
+ * well-known packages stay, so that blocks are classified as before. New texts are in the recording's arena; one that finds no
+ * memory becomes empty. */
 void wo_recording_anonymize(struct wo_recording *recording, struct wo_pseudonyms *pseudonyms);
 
 #endif

@@ -140,6 +140,34 @@ static void categories_are_reported(void **state) {
   wo_process_done(&result);
 }
 
+/* Names of people are in no form of what is shown. */
+static void no_name_is_left(void **state) {
+  (void)state;
+  static const char lines[] =
+      "{\"whyoom_trace\":1}\n"
+      "{\"frame\":0,\"function\":\"forward\",\"file\":\"/home/erikaquist/secretproj/model.py\",\"line\":3}\n"
+      "{\"stack\":0,\"frames\":[0]}\n"
+      "{\"alloc\":1000,\"id\":1,\"stack\":0,\"metadata\":\"/home/erikaquist/x\"}\n";
+  char folder[512], path[600], before[600];
+  assert_true(wo_files_scratch(folder, sizeof folder));
+  snprintf(path, sizeof path, "%s/trace.jsonl", folder);
+  snprintf(before, sizeof before, "%s/before.jsonl", folder);
+  assert_true(wo_files_write(path, WO_VIEW(lines)));
+  assert_true(wo_files_write(before, WO_VIEW("{\"whyoom_trace\":1}\n{\"alloc\":1,\"id\":1}\n")));
+  static const char *const formats[] = {"text", "json", "html"};
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+    struct wo_process_result diff = RUN("--anonymize", "--diff", "--verbose", "--format", formats[i], before, path);
+    struct wo_process_result page = RUN("--anonymize", "--verbose", "--where", "model=m", "--format", formats[i], path);
+    assert_int_equal(diff.exit_code, 0);
+    assert_non_null(strstr(diff.out, ".py"));
+    assert_null(strstr(diff.out, "erikaquist"));
+    assert_null(strstr(page.out, "erikaquist"));
+    wo_process_done(&diff);
+    wo_process_done(&page);
+  }
+  wo_files_remove_scratch(folder);
+}
+
 static void mistakes_are_messages(void **state) {
   (void)state;
   static const struct {
@@ -174,6 +202,7 @@ int main(void) {
       cmocka_unit_test(real_snapshots_have_pages_soon),
       cmocka_unit_test(two_recordings_are_compared),
       cmocka_unit_test(categories_are_reported),
+      cmocka_unit_test(no_name_is_left),
       cmocka_unit_test(mistakes_are_messages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
