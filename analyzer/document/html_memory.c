@@ -82,8 +82,7 @@ static struct wo_view name_of(const struct wo_curve *curve) {
 }
 
 static bool is_printed(const struct wo_curve *curve, const struct wo_event *row) {
-  return curve->file == row->span.file && (curve->key.rank == row->rank || curve->key.rank < 0) &&
-         !wo_view_is(wo_view_of(curve->key.name), "free");
+  return curve->file == row->span.file && (curve->key.rank == row->rank || curve->key.rank < 0) && !curve->key.is_of_rest;
 }
 
 /* Series of prints have names of figures; those of traces are told apart by their source. */

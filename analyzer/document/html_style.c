@@ -53,7 +53,7 @@ static const char style[] =
     "main > #change { margin-top: 16px; }\n"
     "#change h2 { margin-bottom: 4px; }\n"
     ".what { margin: 0 0 12px; font-size: 16px; }\n"
-    ".price { color: var(--soft); font-size: 14px; white-space: nowrap; }\n"
+    ".price { color: var(--soft); font-size: 14px; }\n"
     ".price::before { content: \"\\B7\\00A0\"; }\n"
     ".changes, .commands { margin: 0; padding: 0; list-style: none; border: 1px solid var(--line); border-radius: 6px; background: var(--card); }\n"
     ".changes li, .commands li { display: grid; grid-template-columns: minmax(9em, 15em) minmax(0, 1fr) auto; gap: 12px; align-items: baseline; padding: 7px 12px; border-top: 1px solid var(--line); }\n"
@@ -176,4 +176,4 @@ static const char style[] =
 /* clang-format on */
 
 const struct wo_html_part wo__document_style = {.text = {style, sizeof style - 1},
-                                                .hash = "sha256-yu99+eTNu4nwEcpy+h8+we3LKy402awmHKLfAvRSKC8="};
+                                                .hash = "sha256-sHaFFZIKrTZce6kztT8n98KFqlFn/zb+8dNYYgWwJCs="};

@@ -3,13 +3,23 @@
 
 #include <string.h>
 
-static const char *const words[] = {
+enum { WORD_BYTES_MAX = 24, SHORT_NUMBER_MAX = 3, UNIT_MAX = 2 };
+
+/* In arrays and not behind pointers, which would all be relocated at each start of the program. */
+static const char words[][WORD_BYTES_MAX + 1] = {
 #define WO_WORD(word) #word,
 #include "parsers/base/anonymize/known_words.def"
 #undef WO_WORD
 };
 
-enum { WORD_BYTES_MAX = 24, SHORT_NUMBER_MAX = 3, UNIT_MAX = 2 };
+static bool any_word(struct wo_view view, bool (*holds)(struct wo_view, const char *), const char *list, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (holds(view, list + i * (WORD_BYTES_MAX + 1))) return true;
+  }
+  return false;
+}
+
+#define ANY_WORD(view, holds, list) any_word((view), (holds), (list)[0], sizeof(list) / sizeof(list)[0])
 
 static bool is_listed(struct wo_view lower) {
   char word[WORD_BYTES_MAX + 1];
@@ -76,82 +86,82 @@ bool wo_known_name(struct wo_view name) {
 }
 
 bool wo_known_publisher(struct wo_view name) {
-  static const char *const publishers[] = {"01-ai",
-                                           "ai21labs",
-                                           "allenai",
-                                           "apple",
-                                           "baichuan-inc",
-                                           "BAAI",
-                                           "bigcode",
-                                           "bigscience",
-                                           "black-forest-labs",
-                                           "CohereForAI",
-                                           "cerebras",
-                                           "databricks",
-                                           "deepseek-ai",
-                                           "distilbert",
-                                           "EleutherAI",
-                                           "facebook",
-                                           "facebookresearch",
-                                           "FacebookAI",
-                                           "google",
-                                           "google-bert",
-                                           "google-t5",
-                                           "HuggingFaceH4",
-                                           "HuggingFaceFW",
-                                           "HuggingFaceTB",
-                                           "huggingface",
-                                           "ibm-granite",
-                                           "internlm",
-                                           "lmsys",
-                                           "meta-llama",
-                                           "microsoft",
-                                           "mistralai",
-                                           "moonshotai",
-                                           "mosaicml",
-                                           "NousResearch",
-                                           "nvidia",
-                                           "NVIDIA",
-                                           "openai",
-                                           "openai-community",
-                                           "openbmb",
-                                           "OpenGVLab",
-                                           "OpenAssistant",
-                                           "pytorch",
-                                           "Qwen",
-                                           "runwayml",
-                                           "Salesforce",
-                                           "stabilityai",
-                                           "state-spaces",
-                                           "tiiuae",
-                                           "TinyLlama",
-                                           "THUDM",
-                                           "teknium",
-                                           "togethercomputer",
-                                           "unsloth",
-                                           "vllm-project",
-                                           "xai-org",
-                                           "zai-org",
-                                           "deepspeedai",
-                                           "hpcaitech",
-                                           "hiyouga",
-                                           "Dao-AILab",
-                                           "CompVis",
-                                           "lllyasviel",
-                                           "liuhaotian",
-                                           "tatsu-lab",
-                                           "roneneldan",
-                                           "sentence-transformers",
-                                           "intfloat",
-                                           "tensorflow",
-                                           "jax-ml",
-                                           "ggml-org",
-                                           "ggerganov"};
-  return WO_VIEW_ANY(name, wo_view_is_nocase, publishers);
+  static const char publishers[][WORD_BYTES_MAX + 1] = {"01-ai",
+                                                        "ai21labs",
+                                                        "allenai",
+                                                        "apple",
+                                                        "baichuan-inc",
+                                                        "BAAI",
+                                                        "bigcode",
+                                                        "bigscience",
+                                                        "black-forest-labs",
+                                                        "CohereForAI",
+                                                        "cerebras",
+                                                        "databricks",
+                                                        "deepseek-ai",
+                                                        "distilbert",
+                                                        "EleutherAI",
+                                                        "facebook",
+                                                        "facebookresearch",
+                                                        "FacebookAI",
+                                                        "google",
+                                                        "google-bert",
+                                                        "google-t5",
+                                                        "HuggingFaceH4",
+                                                        "HuggingFaceFW",
+                                                        "HuggingFaceTB",
+                                                        "huggingface",
+                                                        "ibm-granite",
+                                                        "internlm",
+                                                        "lmsys",
+                                                        "meta-llama",
+                                                        "microsoft",
+                                                        "mistralai",
+                                                        "moonshotai",
+                                                        "mosaicml",
+                                                        "NousResearch",
+                                                        "nvidia",
+                                                        "NVIDIA",
+                                                        "openai",
+                                                        "openai-community",
+                                                        "openbmb",
+                                                        "OpenGVLab",
+                                                        "OpenAssistant",
+                                                        "pytorch",
+                                                        "Qwen",
+                                                        "runwayml",
+                                                        "Salesforce",
+                                                        "stabilityai",
+                                                        "state-spaces",
+                                                        "tiiuae",
+                                                        "TinyLlama",
+                                                        "THUDM",
+                                                        "teknium",
+                                                        "togethercomputer",
+                                                        "unsloth",
+                                                        "vllm-project",
+                                                        "xai-org",
+                                                        "zai-org",
+                                                        "deepspeedai",
+                                                        "hpcaitech",
+                                                        "hiyouga",
+                                                        "Dao-AILab",
+                                                        "CompVis",
+                                                        "lllyasviel",
+                                                        "liuhaotian",
+                                                        "tatsu-lab",
+                                                        "roneneldan",
+                                                        "sentence-transformers",
+                                                        "intfloat",
+                                                        "tensorflow",
+                                                        "jax-ml",
+                                                        "ggml-org",
+                                                        "ggerganov"};
+  return ANY_WORD(name, wo_view_is_nocase, publishers);
 }
 
 /* "docs.pytorch.org" ends as "pytorch.org". */
-static bool is_of(struct wo_view host, const char *const *sites, size_t count) {
+static bool is_of(struct wo_view host, const char (*sites)[WORD_BYTES_MAX + 1], size_t count) {
   for (size_t i = 0; i < count; i++) {
     const size_t len = strlen(sites[i]);
     if (host.len < len || !wo_view_is_nocase(wo_view_skip(host, host.len - len), sites[i])) continue;
@@ -161,7 +171,7 @@ static bool is_of(struct wo_view host, const char *const *sites, size_t count) {
 }
 
 bool wo_known_docs_host(struct wo_view host) {
-  static const char *const sites[] = {
+  static const char sites[][WORD_BYTES_MAX + 1] = {
       "pytorch.org",     "nvidia.com",  "python.org",     "pypi.org",   "arxiv.org", "tensorflow.org", "readthedocs.io",
       "schedmd.com",     "kernel.org",  "jax.dev",        "amd.com",    "intel.com", "vllm.ai",        "deepspeed.ai",
       "json-schema.org", "w3.org",      "lightning.ai",   "apache.org", "gnu.org",   "rapids.ai",      "openmp.org",
@@ -171,57 +181,59 @@ bool wo_known_docs_host(struct wo_view host) {
 }
 
 bool wo_known_web_host(struct wo_view host) {
-  static const char *const sites[] = {"github.com",
-                                      "githubusercontent.com",
-                                      "gitlab.com",
-                                      "huggingface.co",
-                                      "wandb.ai",
-                                      "kaggle.com",
-                                      "googleapis.com",
-                                      "google.com",
-                                      "microsoft.com",
-                                      "amazonaws.com",
-                                      "comet.com",
-                                      "neptune.ai",
-                                      "clear.ml",
-                                      "modelscope.cn",
-                                      "localhost",
-                                      "docker.io",
-                                      "docker.com",
-                                      "nvcr.io",
-                                      "hf.co",
-                                      "127.0.0.1",
-                                      "0.0.0.0",
-                                      "gmail.com",
-                                      "stackoverflow.com"};
+  static const char sites[][WORD_BYTES_MAX + 1] = {"github.com",
+                                                   "githubusercontent.com",
+                                                   "gitlab.com",
+                                                   "huggingface.co",
+                                                   "wandb.ai",
+                                                   "kaggle.com",
+                                                   "googleapis.com",
+                                                   "google.com",
+                                                   "microsoft.com",
+                                                   "amazonaws.com",
+                                                   "comet.com",
+                                                   "neptune.ai",
+                                                   "clear.ml",
+                                                   "modelscope.cn",
+                                                   "localhost",
+                                                   "docker.io",
+                                                   "docker.com",
+                                                   "nvcr.io",
+                                                   "hf.co",
+                                                   "127.0.0.1",
+                                                   "0.0.0.0",
+                                                   "gmail.com",
+                                                   "stackoverflow.com"};
   return wo_known_docs_host(host) || is_of(host, sites, sizeof sites / sizeof sites[0]);
 }
 
 bool wo_known_system_user(struct wo_view name) {
-  static const char *const users[] = {"root", "nobody", "slurm", "daemon", "system", "user", "nvidia-persistenced", "(null)"};
-  return WO_VIEW_ANY(name, wo_view_is_nocase, users);
+  static const char users[][WORD_BYTES_MAX + 1] = {"root",  "nobody", "slurm", "daemon", "system", "user", "nvidia-persistenced",
+                                                   "(null)"};
+  return ANY_WORD(name, wo_view_is_nocase, users);
 }
 
 bool wo_known_model(struct wo_view name) {
-  static const char *const families[] = {"llama",    "qwen",     "mistral",   "mixtral", "gemma", "phi",  "falcon",    "bloom",
-                                         "opt-",     "gpt",      "neox",      "pythia",  "olmo",  "yi-",  "deepseek",  "internlm",
-                                         "baichuan", "glm",      "starcoder", "vicuna",  "bert",  "bart", "t5",        "vit-",
-                                         "clip",     "resnet",   "whisper",   "wav2vec", "sdxl",  "flux", "diffusion", "mamba",
-                                         "rwkv",     "nemotron", "granite",   "smollm"};
-  return WO_VIEW_ANY(name, wo_view_has_nocase, families);
+  static const char families[][WORD_BYTES_MAX + 1] = {
+      "llama",     "qwen",   "mistral", "mixtral",   "gemma", "phi",      "falcon",   "bloom",    "opt-",
+      "gpt",       "neox",   "pythia",  "olmo",      "yi-",   "deepseek", "internlm", "baichuan", "glm",
+      "starcoder", "vicuna", "bert",    "bart",      "t5",    "vit-",     "clip",     "resnet",   "whisper",
+      "wav2vec",   "sdxl",   "flux",    "diffusion", "mamba", "rwkv",     "nemotron", "granite",  "smollm"};
+  return ANY_WORD(name, wo_view_has_nocase, families);
 }
 
 bool wo_known_package(struct wo_view name) {
-  static const char *const packages[] = {"accelerate", "apex",        "bitsandbytes", "c10",          "aten",
-                                         "datasets",   "deepspeed",   "diffusers",    "fairscale",    "fairseq",
-                                         "flash_attn", "jax",         "jaxlib",       "lightning",    "megatron",
-                                         "numpy",      "nvidia",      "onnxruntime",  "peft",         "pytorch_lightning",
-                                         "ray",        "sglang",      "tensorflow",   "timm",         "tokenizers",
-                                         "torch",      "torchvision", "torchaudio",   "transformers", "triton",
-                                         "trl",        "unsloth",     "verl",         "vllm",         "xformers",
-                                         "torchgen",   "torchtitan",  "torchtune",    "composer",     "scipy",
-                                         "pandas"};
-  return WO_VIEW_ANY(name, wo_view_is, packages);
+  static const char packages[][WORD_BYTES_MAX + 1] = {
+      "accelerate", "apex",        "bitsandbytes", "c10",          "aten",
+      "datasets",   "deepspeed",   "diffusers",    "fairscale",    "fairseq",
+      "flash_attn", "jax",         "jaxlib",       "lightning",    "megatron",
+      "numpy",      "nvidia",      "onnxruntime",  "peft",         "pytorch_lightning",
+      "ray",        "sglang",      "tensorflow",   "timm",         "tokenizers",
+      "torch",      "torchvision", "torchaudio",   "transformers", "triton",
+      "trl",        "unsloth",     "verl",         "vllm",         "xformers",
+      "torchgen",   "torchtitan",  "torchtune",    "composer",     "scipy",
+      "pandas"};
+  return ANY_WORD(name, wo_view_is, packages);
 }
 
 /* Behind the last dot; empty if there is none, or nothing before it. */
@@ -232,7 +244,7 @@ static struct wo_view ending_of(struct wo_view name) {
 }
 
 bool wo_known_file_ending(struct wo_view name) {
-  static const char *const endings[] = {
+  static const char endings[][WORD_BYTES_MAX + 1] = {
       "py",   "pyc",     "pyx",   "ipynb",       "sh",   "bash", "sbatch", "slurm",  "json",   "jsonl", "yaml", "yml",
       "toml", "ini",     "cfg",   "conf",        "txt",  "md",   "rst",    "html",   "css",    "log",   "err",  "out",
       "csv",  "tsv",     "xml",   "pt",          "pth",  "bin",  "ckpt",   "pkl",    "pickle", "h5",    "hdf5", "npy",
@@ -241,13 +253,13 @@ bool wo_known_file_ending(struct wo_view name) {
       "cuh",  "h",       "hpp",   "js",          "ts",   "rs",   "go",     "java",   "png",    "jpg",   "jpeg", "svg",
       "pdf",  "mp4",     "wav",   "fasta",       "pdb",  "nc",   "lock",   "pid",    "sock",   "env",   "pem"};
   const struct wo_view ending = ending_of(name);
-  return ending.len > 0 && WO_VIEW_ANY(ending, wo_view_is_nocase, endings);
+  return ending.len > 0 && ANY_WORD(ending, wo_view_is_nocase, endings);
 }
 
 bool wo_known_host_ending(struct wo_view name) {
-  static const char *const endings[] = {"edu", "com", "org", "net",   "gov",     "mil", "de", "fr",
-                                        "uk",  "ch",  "nl",  "eu",    "jp",      "cn",  "ca", "au",
-                                        "se",  "fi",  "dk",  "local", "cluster", "lan", "kr", "internal"};
+  static const char endings[][WORD_BYTES_MAX + 1] = {"edu", "com", "org", "net",   "gov",     "mil", "de", "fr",
+                                                     "uk",  "ch",  "nl",  "eu",    "jp",      "cn",  "ca", "au",
+                                                     "se",  "fi",  "dk",  "local", "cluster", "lan", "kr", "internal"};
   const struct wo_view ending = ending_of(name);
-  return ending.len > 0 && WO_VIEW_ANY(ending, wo_view_is_nocase, endings);
+  return ending.len > 0 && ANY_WORD(ending, wo_view_is_nocase, endings);
 }

@@ -32,6 +32,7 @@ struct wo_curve_stretch {
 struct wo_curve_key {
   const void *source; /* the reader or pattern that found them: two readers of one file do not mix */
   const char *name;   /* of the figure: "used", "allocated"; static */
+  bool is_of_rest;    /* the figure says what is not in use */
   int32_t card;       /* or -1 */
   int32_t rank;       /* or -1 */
 };

@@ -121,7 +121,7 @@ static struct wo_store *small_archive(void) {
 /* Takes the style sheet and the script out of a page: they are not what the golden is about. */
 static void cut_element(char *text, const char *begin, const char *end) {
   char *const from = strstr(text, begin);
-  char *const to = from != NULL ? strstr(from, end) : NULL;
+  char *const to = from != NULL ? strstr(from + strlen(begin), end) : NULL;
   if (to == NULL) return;
   memmove(from + strlen(begin), to, strlen(to) + 1);
 }
@@ -129,7 +129,9 @@ static void cut_element(char *text, const char *begin, const char *end) {
 /* The versions of the program and of the page's style and script change without a change of the page. */
 static void cut_versions(char *text) {
   cut_element(text, "<style>", "</style>");
+  cut_element(text, "</style>\n<style>", "</style>");
   cut_element(text, "<script>", "</script>");
+  cut_element(text, "</script>\n<script>", "</script>");
   cut_element(text, "style-src '", "'; script-src");
   cut_element(text, "script-src '", "'; base-uri");
   cut_element(text, "Made by whyoom ", ". A ");
