@@ -219,13 +219,13 @@ static double left_to_pytorch(const struct wo_job_sizes *sizes) {
 }
 
 /* Of several ranks the one on which a request failed; a page has room for one. */
-static void draw_recording(const struct wo_verify_args *args, const struct wo_job_sizes *sizes, struct wo_arena *arena,
-                           struct wo_report *report) {
+static void draw_recording(const struct wo_call *call, const struct wo_verify_args *args, const struct wo_job_sizes *sizes,
+                           struct wo_arena *arena, struct wo_report *report) {
   enum { TRIED = 4 };
   struct wo_recorded_memory *const memory = wo_arena_alloc(arena, sizeof *memory);
   for (size_t i = 0; memory != NULL && i < args->trace_count && i < TRIED; i++) {
     struct wo_recorded_memory found;
-    if (!wo_picture_make(args->traces[i].ptr, left_to_pytorch(sizes), arena, &found)) continue;
+    if (!wo_picture_make(args->traces[i].ptr, left_to_pytorch(sizes), call->pseudonyms, arena, &found)) continue;
     if (report->recorded == NULL || found.has_failed) *memory = found;
     report->recorded = memory;
     if (found.has_failed) break;
@@ -251,7 +251,7 @@ static void prove_report(void *context, const struct wo_call *call, struct wo_ar
     if (!wo_verify_plan_attach(plan, answer.choices, answer.choice_count, &answer.chosen, report)) arena->is_exhausted = true;
     if (call->format == WO_OUT_JSON) report->verify_json = wo_arena_copy(arena, (struct wo_view){proved.ptr, proved.len});
   }
-  if (call->format == WO_OUT_HTML) draw_recording(&args, &plan->diagnosed.sizes, arena, report);
+  if (call->format == WO_OUT_HTML) draw_recording(call, &args, &plan->diagnosed.sizes, arena, report);
   wo_text_done(&proved);
 }
 

@@ -8,7 +8,7 @@
 #include "analyzer/files/names.h"
 #include "parsers/base/units.h"
 
-/* Plots of a page: the failed card and rank come first. */
+/* Plots of a page: prints come first, then traces in their order. */
 enum { PLOTS_MAX = 12 };
 
 struct plots {

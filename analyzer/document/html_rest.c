@@ -1,10 +1,11 @@
 /* Settings, further findings, inputs, and the report as text. See page_internal.h. */
 #include "analyzer/document/page_internal.h"
 #include "analyzer/report/report_words.h"
+#include "parsers/base/limits.h"
 #include "parsers/base/units.h"
 
-/* Inputs that are listed, and bytes of the text; more are counted. */
-enum { INPUTS_MAX = 500, WHOLE_BYTES = 1 << 20, WHOLE_WIDTH = 100 };
+/* Inputs that are listed; more are counted. Columns of the text. */
+enum { INPUTS_MAX = 500, WHOLE_WIDTH = 100 };
 
 /* ---- Settings ---- */
 
@@ -128,7 +129,7 @@ void wo__html_whole(struct wo__html *h) {
   size_t lines = 0;
   wo_report_text(h->report, style, &text);
   for (size_t i = 0; i < text.len; i++) lines += text.ptr[i] == '\n';
-  struct wo_view rest = {text.ptr, text.len < WHOLE_BYTES ? text.len : WHOLE_BYTES};
+  struct wo_view rest = {text.ptr, text.len < WO_LIMIT_PAGE_TEXT_BYTES ? text.len : WO_LIMIT_PAGE_TEXT_BYTES};
   wo_text_add(h->out,
               "<section id=\"text\" aria-labelledby=\"text-title\"><h2 id=\"text-title\">As text</h2>\n"
               "<details><summary>The whole report, as whyoom -v writes it <span>%zu lines</span></summary>\n<pre>",
@@ -137,7 +138,8 @@ void wo__html_whole(struct wo__html *h) {
     const struct wo_view line = wo_view_cut(&rest, '\n');
     wo_html_put(h->out, "", line, "\n");
   }
-  wo_text_add(h->out, "%s</pre></details></section>\n", text.len > WHOLE_BYTES ? "... (whyoom -v has the rest)\n" : "");
+  wo_text_add(h->out, "%s</pre></details></section>\n",
+              text.len > WO_LIMIT_PAGE_TEXT_BYTES ? "... (whyoom -v has the rest)\n" : "");
   h->out->is_failed = h->out->is_failed || text.is_failed;
   wo_text_done(&text);
 }

@@ -3,8 +3,9 @@
  * A ticket holds 65 536 characters on GitHub: boxes list their first rows, and the report as text gets the room that is left. */
 #include "analyzer/document/markdown_internal.h"
 #include "analyzer/report/report_words.h"
+#include "parsers/base/limits.h"
 
-enum { TICKET_BYTES = 60000, ROWS_MAX = 40, WHOLE_WIDTH = 80, QUOTE_BYTES = 2000, LINE_BYTES = 300 };
+enum { ROWS_MAX = 40, WHOLE_WIDTH = 80, QUOTE_BYTES = 2000, LINE_BYTES = 300 };
 
 static void begin(struct wo__markdown *m, const char *summary) {
   wo_text_add(m->out, "<details><summary>%s</summary>\n\n", summary);
@@ -197,7 +198,7 @@ static void write_whole(struct wo__markdown *m) {
   struct wo_text text = {0};
   wo_report_text(m->report, (struct wo_text_style){.width = WHOLE_WIDTH, .is_verbose = true}, &text);
   size_t len = text.len > 0 ? text.len - 1 : 0;
-  const size_t room = m->out->len < TICKET_BYTES ? TICKET_BYTES - m->out->len : 0;
+  const size_t room = m->out->len < WO_LIMIT_TICKET_BYTES ? WO_LIMIT_TICKET_BYTES - m->out->len : 0;
   if (len > room) {
     len = room;
     while (len > 0 && text.ptr[len] != '\n') len--;

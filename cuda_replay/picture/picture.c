@@ -6,6 +6,7 @@
 
 #include "cuda_replay/command/replay_make.h"
 #include "cuda_replay/recording/open/trace_open.h"
+#include "cuda_replay/recording/trace_anonymous.h"
 
 /* Columns of the picture of memory over time: two points each. */
 enum { COLUMNS_MAX = WO_CURVE_STRETCHES };
@@ -200,7 +201,8 @@ static bool look_at(const struct wo_recording *recording, const struct wo_trace 
   return has_some;
 }
 
-bool wo_picture_make(const char *path, double capacity_bytes, struct wo_arena *arena, struct wo_recorded_memory *ret_memory) {
+bool wo_picture_make(const char *path, double capacity_bytes, struct wo_pseudonyms *pseudonyms, struct wo_arena *arena,
+                     struct wo_recorded_memory *ret_memory) {
   assert(path != NULL && arena != NULL && ret_memory != NULL);
   struct wo_recording *recording = NULL;
   struct wo_err err = {0};
@@ -208,6 +210,7 @@ bool wo_picture_make(const char *path, double capacity_bytes, struct wo_arena *a
   const enum wo_status status = wo_trace_open(path, &recording, &err);
   if (status == WO_E_NOMEM) arena->is_exhausted = true;
   if (status != WO_OK) return false;
+  wo_recording_anonymize(recording, pseudonyms);
   struct wo_replay_args args;
   const bool is_shown = choose_args(recording, capacity_bytes, &args);
   for (size_t i = 0; i < recording->traces.count && is_shown; i++) {
@@ -218,6 +221,6 @@ bool wo_picture_make(const char *path, double capacity_bytes, struct wo_arena *a
     if (memory.has_failed) break;
   }
   wo_recording_free(recording);
-  if (has_some) ret_memory->path = wo_arena_copy(arena, wo_view_of(path));
+  if (has_some) ret_memory->path = wo_arena_copy(arena, wo_pseudonyms_path(pseudonyms, wo_view_of(path), arena));
   return has_some;
 }

@@ -317,6 +317,11 @@
 #define WO_LIMIT_HTML_ROWS ((size_t)5000)
 #define WO_LIMIT_HTML_PAGES ((size_t)2000)
 
+/* Bytes of the whole report as text at the end of a job's page, and of its Markdown: protect the browser, and fit the 65 536
+ * characters of a ticket on GitHub. Both say that -v has the rest. */
+#define WO_LIMIT_PAGE_TEXT_BYTES ((size_t)1024 * 1024)
+#define WO_LIMIT_TICKET_BYTES ((size_t)60000)
+
 /* Bytes of text after which the writers of many rows hand it on; no cap. */
 #define WO_LIMIT_DRAIN_BYTES ((size_t)64 * 1024)
 

@@ -45,7 +45,7 @@ static void test_requests_alone(void **state) {
   struct wo_arena arena;
   struct wo_recorded_memory memory;
   wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
-  assert_true(wo_picture_make(SAMPLE, CAPACITY, &arena, &memory));
+  assert_true(wo_picture_make(SAMPLE, CAPACITY, NULL, &arena, &memory));
   assert_true(memory.has_failed && !memory.is_exact && !memory.is_compared);
   assert_true(memory.allocated_bytes > 21.0 * WO_GIB && memory.allocated_bytes < 21.1 * WO_GIB);
   assert_true(memory.reserved_bytes <= CAPACITY && memory.capacity_bytes <= CAPACITY);
@@ -65,13 +65,33 @@ static void test_addresses_and_states(void **state) {
   struct wo_arena arena;
   struct wo_recorded_memory memory;
   wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
-  assert_true(wo_picture_make(WO_SOURCE_DIR "/tests/recordings/small.jsonl", 0, &arena, &memory));
+  assert_true(wo_picture_make(WO_SOURCE_DIR "/tests/recordings/small.jsonl", 0, NULL, &arena, &memory));
   assert_true(memory.is_compared && memory.is_exact && !memory.is_state);
   assert_true(memory.requests > 1 && memory.point_count > 1 && memory.segment_count > 0);
   expect_sound(&memory);
-  assert_true(wo_picture_make(WO_SOURCE_DIR "/tests/recordings/state.jsonl", 0, &arena, &memory));
+  assert_true(wo_picture_make(WO_SOURCE_DIR "/tests/recordings/state.jsonl", 0, NULL, &arena, &memory));
   assert_true(memory.is_state && memory.moment == 0 && memory.point_count == 0 && memory.segment_count > 0);
   expect_sound(&memory);
+  wo_arena_done(&arena);
+}
+
+/* With pseudonyms no name that was learned is in what is made; packages keep theirs. */
+static void test_anonymous(void **state) {
+  (void)state;
+  struct wo_arena arena;
+  struct wo_recorded_memory memory;
+  struct wo_pseudonyms *const pseudonyms = wo_pseudonyms_new();
+  bool has_package = false;
+  assert_non_null(pseudonyms);
+  wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
+  wo_pseudonyms_learn(pseudonyms, WO_NAME_OF_JOB, WO_VIEW("finetune_lora"));
+  assert_true(wo_picture_make(SAMPLE, CAPACITY, pseudonyms, &arena, &memory));
+  for (size_t i = 0; i < memory.holder_count; i++) {
+    assert_false(wo_view_has(memory.holders[i].name, "finetune_lora") || wo_view_has(memory.holders[i].user, "finetune_lora"));
+    has_package |= wo_view_has(memory.holders[i].name, "modeling_qwen2.py");
+  }
+  assert_true(has_package);
+  wo_pseudonyms_free(pseudonyms);
   wo_arena_done(&arena);
 }
 
@@ -81,9 +101,9 @@ static void test_nothing_to_show(void **state) {
   struct wo_arena arena;
   struct wo_recorded_memory memory = {.requests = 42};
   wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
-  assert_false(wo_picture_make(SAMPLE, 0, &arena, &memory));
-  assert_false(wo_picture_make(WO_SOURCE_DIR "/README.md", CAPACITY, &arena, &memory));
-  assert_false(wo_picture_make("/nonexistent", CAPACITY, &arena, &memory));
+  assert_false(wo_picture_make(SAMPLE, 0, NULL, &arena, &memory));
+  assert_false(wo_picture_make(WO_SOURCE_DIR "/README.md", CAPACITY, NULL, &arena, &memory));
+  assert_false(wo_picture_make("/nonexistent", CAPACITY, NULL, &arena, &memory));
   assert_int_equal(memory.requests, 42);
   assert_false(wo_arena_is_exhausted(&arena));
   wo_arena_done(&arena);
@@ -98,7 +118,7 @@ static void test_failing_allocations(void **state) {
     struct wo_recorded_memory memory;
     wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
     wo_fail_alloc_from(n);
-    const bool is_made = wo_picture_make(SAMPLE, CAPACITY, &arena, &memory);
+    const bool is_made = wo_picture_make(SAMPLE, CAPACITY, NULL, &arena, &memory);
     wo_fail_alloc_off();
     if (wo_fail_alloc_hit()) {
       failures++;
@@ -112,6 +132,7 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_requests_alone), cmocka_unit_test(test_addresses_and_states),
-                                     cmocka_unit_test(test_nothing_to_show), cmocka_unit_test(test_failing_allocations)};
+                                     cmocka_unit_test(test_anonymous), cmocka_unit_test(test_nothing_to_show),
+                                     cmocka_unit_test(test_failing_allocations)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
