@@ -189,9 +189,10 @@ static enum wo_status add_subjects(struct run *run, struct wo_recording *recordi
   return WO_OK;
 }
 
-/* The name of a recording for reports, in its arena. */
-static struct wo_view shown_path(const struct run *run, struct wo_recording *recording, size_t i) {
-  return wo_pseudonyms_path(run->call->pseudonyms, run->args->traces[i], &recording->arena);
+/* The name of a recording for reports, which outlive the recordings: it is kept with the pseudonyms. */
+static struct wo_view shown_path(const struct run *run, size_t i) {
+  struct wo_pseudonyms *const pseudonyms = run->call->pseudonyms;
+  return pseudonyms ? wo_pseudonyms_path(pseudonyms, run->args->traces[i], &pseudonyms->arena) : run->args->traces[i];
 }
 
 /* Every recording must be readable and have a run: a skipped one may belong to the rank that fails. A recording without a run is
@@ -204,7 +205,7 @@ static bool open_traces(struct run *run) {
     enum wo_status status = wo_trace_open(run->args->traces[i].ptr, &recording, &err);
     if (status == WO_OK) run->recordings[run->recording_count++] = recording;
     if (status == WO_OK) wo_recording_anonymize(recording, run->call->pseudonyms);
-    if (status == WO_OK) status = add_subjects(run, recording, shown_path(run, recording, i), &err);
+    if (status == WO_OK) status = add_subjects(run, recording, shown_path(run, i), &err);
     if (status == WO_OK && run->subject_count == before && recording->traces.count > 0) {
       wo_err_set(&run->refusal, WO_E_RANGE,
                  "the snapshot shows who held the memory but has no requests, so no fix can be tried on it: record the run with "

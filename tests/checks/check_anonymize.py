@@ -172,7 +172,7 @@ def check_all_forms(folder, names):
     paths = sorted(os.path.join(folder, name) for name in os.listdir(folder))
     names = set(names.split()) | gather(paths)
     what = os.path.basename(folder)
-    forms = [["--format", "oneline"], ["--width", "60"], ["-v"], ["--events"], ["verify"], ["budget"], ["budget", "--format", "json"]]
+    forms = [["--format", "oneline"], ["--format", "html"], ["--format", "markdown"], ["--width", "60"], ["-v"], ["--events"], ["verify"], ["budget"], ["budget", "--format", "json"]]
     for form in forms:
         search(" ".join([what] + form), run(form + ["--anonymize"] + paths), names)
     for form in (["--format", "json"], ["verify", "--no-times", "--format", "json"]):
