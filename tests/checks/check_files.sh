@@ -1,6 +1,6 @@
 #!/bin/sh
 # No stray file is tracked: at the top level only what is named here, no name that begins with '-', no binary and no large file outside of
-# the samples and the tests' data.
+# the pictures of the documentation, the samples and the tests' data.
 #
 # usage: check_files.sh FOLDER     exit status 77 where FOLDER is no checkout of git
 set -eu
@@ -23,7 +23,7 @@ refuse "a name begins with '-'" "$(grep -E '(^|/)-' "$list" || true)"
 # Data that comes from elsewhere, or is what a program printed.
 data='^(samples|tests/(fuzz/corpus|golden|recordings|oracle/cases|training|gpu))/'
 refuse "not text" "$(git -c core.quotePath=false ls-files --eol | grep -E '^i/-text' |
-  sed 's/^[^	]*	//' | grep -vE "$data" || true)"
+  sed 's/^[^	]*	//' | grep -vE "$data" | grep -vE '^docs/pictures/[a-z0-9.-]*\.webp$' || true)" # made by tests/browser/make_pictures.py
 refuse "larger than $most_bytes bytes" "$(grep -vE "$data" "$list" | sed 's,^,./,' | tr '\n' '\0' | xargs -0 wc -c |
   awk -v most=$most_bytes '$1 > most && $2 != "total" { print }')"
 exit $failed
