@@ -69,26 +69,17 @@ static bool has_record_word(struct wo_view rest) {
   return false;
 }
 
-/* Records are checked first, because their ending (.log, .txt, .csv) may be that of a log too. */
+/* Records are checked first, because their ending (.log, .txt, .csv) may be that of a log too. TensorBoard's files
+ * ("events.out.tfevents.1732579200.gpu01.34567.0") are no text. */
 static enum sort sort_of(struct wo_view base) {
   static const char *const configs[] = {".yaml", ".yml", ".json", ".toml"};
+  if (wo_view_has(base, ".tfevents.")) return SORT_REST;
   if (has_record_word(base)) return SORT_RECORD;
   if (wo_name_is_script(base)) return SORT_SCRIPT;
   for (size_t i = 0; i < sizeof configs / sizeof configs[0]; i++) {
     if (wo_view_ends(base, configs[i])) return SORT_CONFIG;
   }
   return wo_name_is_stream(base) ? SORT_LOG : SORT_REST;
-}
-
-/* Eight digits that form a date are no id, except after SLURM's own "slurm-". */
-static bool is_date(struct wo_view base, struct wo_view id) {
-  if (id.len != 8 || wo_view_starts(base, "slurm-")) return false;
-  struct wo_view month = wo_view_sub(id, 4, 6);
-  struct wo_view day = wo_view_sub(id, 6, 8);
-  uint64_t m = 0;
-  uint64_t d = 0;
-  const bool is_read = wo_number_u64(&month, 99, &m) == WO_OK && wo_number_u64(&day, 99, &d) == WO_OK;
-  return is_read && wo_view_starts(id, "20") && m >= 1 && m <= 12 && d >= 1 && d <= 31;
 }
 
 /* "rank3", or with the number as a word of its own, which is then cut from *rest. */
@@ -107,6 +98,13 @@ static bool is_rank(struct wo_view word, struct wo_view *rest) {
   return false;
 }
 
+/* Cuts the numbers that stand behind an id: the task of an array, the rank. */
+static void cut_numbers(const struct row *row, struct wo_view base, struct wo_view *rest) {
+  struct wo_name_submitit submitit;
+  if (row->task >= 0) wo_name_word(rest);
+  if (wo_name_submitit(base, &submitit)) wo_name_word(rest);
+}
+
 /* Joins the other words of the name; `number_at` is the position of its last number, or WO_NOT_FOUND. */
 static struct wo_view make_stem(struct wo_arena *arena, const struct row *row, struct wo_view base, size_t number_at) {
   char *stem = wo_arena_alloc(arena, base.len + 1);
@@ -117,7 +115,7 @@ static struct wo_view make_stem(struct wo_arena *arena, const struct row *row, s
     const size_t at = base.len - rest.len;
     const struct wo_view word = wo_name_word(&rest);
     const bool is_id = row->id.len > 0 && word.ptr == row->id.ptr;
-    if (is_id && row->task >= 0) wo_name_word(&rest);
+    if (is_id) cut_numbers(row, base, &rest);
     if (word.len == 0 || is_id || at == number_at || WO_NAME_IS_ANY(word, sorts) || WO_NAME_IS_ANY(word, records) ||
         is_rank(word, &rest))
       continue;
@@ -135,14 +133,15 @@ static bool is_rank_number(struct wo_view path, struct wo_view id) {
   return rank != WO_RANK_UNKNOWN && wo_number_u64(&id, UINT32_MAX, &number) == WO_OK && number == (uint64_t)rank;
 }
 
-/* Reads a file's name. Only names of logs and records contain ids: the digits in train_8x7b.sh or config-2048.yaml are none. A
+/* Reads a file's name. Only names of logs and records contain ids, and those of submitit's scripts ("4711_submission.sh"): the
+ * digits in train_8x7b.sh or config-2048.yaml are none. A
  * number at the end of a log's name without an id is a rank or a run; its neighbours decide which. */
 static struct row read_row(struct wo_arena *arena, struct wo_view path, uint32_t index) {
   const struct wo_view base = wo_name_base(path);
   struct row row = {.folder = wo_view_sub(path, 0, path.len - base.len), .task = -1, .sort = sort_of(base), .path = index};
-  const bool can_have_id = row.sort == SORT_LOG || row.sort == SORT_RECORD;
+  const bool can_have_id = row.sort == SORT_LOG || row.sort == SORT_RECORD || wo_view_ends(base, "_submission.sh");
   if (can_have_id) row.id = wo_name_id(path, &row.task);
-  if (is_date(base, row.id) || is_rank_number(path, row.id)) {
+  if (is_rank_number(path, row.id)) {
     row.id = (struct wo_view){0};
     row.task = -1;
   }
@@ -303,7 +302,7 @@ static enum wo_status place(struct work *work, const struct row *row, bool is_on
     status = join_by_stem(work, row, drafts, count, &joined);
   }
   const bool is_shared = (row->sort == SORT_SCRIPT || row->sort == SORT_CONFIG) && is_only;
-  const bool is_foreign = row->sort == SORT_RECORD && row->id.len > 0 && count > 0 && drafts[0].first->id.len > 0;
+  const bool is_foreign = row->sort != SORT_REST && row->id.len > 0 && count > 0 && drafts[0].first->id.len > 0;
   if (joined == 0 && row->sort != SORT_REST && !is_foreign && (is_shared || count == 1)) {
     for (uint32_t i = 0; i < count && status == WO_OK; i++, joined++) status = join(work, &drafts[i], row->path);
   }
@@ -485,5 +484,5 @@ bool wo_group_is_accounting(struct wo_view path) {
   int64_t task = -1;
   const struct wo_view id = is_any ? wo_name_id(path, &task) : (struct wo_view){0};
   const bool is_year = id.len == 4 && wo_view_starts(id, "20"); /* sacct-2026-11.txt */
-  return is_any && (id.len == 0 || is_year || is_date(wo_name_base(path), id));
+  return is_any && (id.len == 0 || is_year);
 }

@@ -1,10 +1,11 @@
 /* Finds which files of a scan belong to the same job, by their names alone.
  *
  * The logs of a job are the files that SLURM names after it: "slurm-4711.out" (%j), "train_4711_3.err" (%A_%a: each task of an
- * array is a job of its own), "out-4711.0" to ".3" (one file for each rank), or, without an id, files whose names differ only in
- * the stream ("train.out", "train.err"); "err.0" alone names no job, so it joins the one job of its folder that has an id.
- * Monitor and accounting files join by the id in their names. Scripts and configurations have no id: they join the jobs whose
- * logs have their name ("train.sbatch", "train-4711.out"), or all jobs of the folder if it has only one file of that sort.
+ * array is a job of its own), "out-4711.0" to ".3" (one file for each rank), "4711_0_log.out" (submitit: rank 0), or, without an
+ * id, files whose names differ only in the stream ("train.out", "train.err"); "err.0" alone names no job, so it joins the one job
+ * of its folder that has an id. Monitor and accounting files join by the id in their names. Scripts and configurations have no
+ * id: they join the jobs whose logs have their name ("train.sbatch", "train-4711.out"), or all jobs of the folder if it has only
+ * one file of that sort.
  *
  * A job is always within one folder. No file is opened, and names can be wrong: the content is read later. */
 #ifndef WO_GROUPING_H

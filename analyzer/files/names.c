@@ -9,10 +9,6 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/number.h"
 
-/* SLURM job ids have at least three digits in practice; shorter numbers are versions and counters. */
-#define JOB_ID_DIGITS_MIN 3
-#define JOB_ID_DIGITS_MAX 10
-
 /* A path that ends in a slash has an empty last part; no input has such a name. */
 struct wo_view wo_name_base(struct wo_view path) {
   size_t start = path.len;
@@ -20,7 +16,7 @@ struct wo_view wo_name_base(struct wo_view path) {
   return wo_view_skip(path, start);
 }
 
-static bool is_separator(char c) {
+bool wo_name_is_separator(char c) {
   return c == '_' || c == '-' || c == '.';
 }
 
@@ -32,7 +28,7 @@ static int32_t rank_by_word(struct wo_view base) {
     const size_t at = wo_view_find(base, word, 0);
     if (at == WO_NOT_FOUND) continue;
     struct wo_view in = wo_view_skip(base, at + word.len);
-    while (in.len > 0 && is_separator(in.ptr[0])) in = wo_view_skip(in, 1);
+    while (in.len > 0 && wo_name_is_separator(in.ptr[0])) in = wo_view_skip(in, 1);
     uint64_t rank = 0;
     if (wo_number_u64(&in, 1000000, &rank) == WO_OK) return (int32_t)rank;
   }
@@ -116,7 +112,7 @@ static bool read_numbered(struct wo_view path, struct wo_name_number *ret) {
   size_t at = end;
   while (at > 0 && wo_is_digit(path.ptr[at - 1])) at--;
   const bool is_ending = end == path.len || path.ptr[end] == '.';
-  if (at == end || at == 0 || !is_separator(path.ptr[at - 1]) || !is_ending) return false;
+  if (at == end || at == 0 || !wo_name_is_separator(path.ptr[at - 1]) || !is_ending) return false;
   struct wo_view digits = wo_view_sub(path, at, end);
   if (wo_number_u64(&digits, WO_LIMIT_INPUT_FILES - 1, &ret->number) != WO_OK) return false;
   ret->head = wo_view_sub(path, 0, at);
@@ -183,6 +179,8 @@ bool wo_name_is_node_rank(struct wo_view path, const char *const *all, size_t co
 
 int32_t wo_name_rank(struct wo_view path, const char *const *all, size_t count) {
   const int32_t rank = rank_by_word(wo_name_base(path));
+  struct wo_name_submitit submitit;
+  if (wo_name_submitit(path, &submitit)) return submitit.rank;
   return rank != WO_RANK_UNKNOWN ? rank : rank_by_siblings(path, all, count);
 }
 
@@ -282,7 +280,7 @@ struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file,
 
 struct wo_view wo_name_word(struct wo_view *rest) {
   size_t len = 0;
-  while (len < rest->len && !is_separator(rest->ptr[len])) len++;
+  while (len < rest->len && !wo_name_is_separator(rest->ptr[len])) len++;
   const struct wo_view word = wo_view_sub(*rest, 0, len);
   *rest = wo_view_skip(*rest, len + 1);
   return word;
@@ -295,48 +293,6 @@ bool wo_name_is_stream(struct wo_view path) {
     if (WO_VIEW_ANY(wo_name_word(&rest), wo_view_is_nocase, streams)) return true;
   }
   return false;
-}
-
-/* SLURM's own name for the log of an array's task, "slurm-12_3.out": in it even a short number is a job. */
-static bool is_default_array_name(struct wo_view base) {
-  struct wo_view rest = base;
-  uint64_t number = 0;
-  if (!wo_view_starts(rest, "slurm-")) return false;
-  rest = wo_view_skip(rest, sizeof "slurm-" - 1);
-  if (wo_number_u64(&rest, UINT32_MAX, &number) != WO_OK || !wo_view_starts(rest, "_")) return false;
-  rest = wo_view_skip(rest, 1);
-  return wo_number_u64(&rest, UINT32_MAX, &number) == WO_OK && (wo_view_is(rest, ".out") || wo_view_is(rest, ".err"));
-}
-
-/* The first run of digits that is no part of a word ("gpt2", "70b") and is as long as ids are. A number after an underscore is
- * the array task. */
-struct wo_view wo_name_id(struct wo_view path, int64_t *ret_array_task) {
-  const struct wo_view base = wo_name_base(path);
-  const size_t digits_min = is_default_array_name(base) ? 1 : JOB_ID_DIGITS_MIN;
-  *ret_array_task = -1;
-  for (size_t at = 0; at < base.len; at++) {
-    if (!wo_is_digit(base.ptr[at]) || (at > 0 && wo_is_alnum(base.ptr[at - 1]))) continue;
-    size_t end = at;
-    while (end < base.len && wo_is_digit(base.ptr[end])) end++;
-    const bool is_word = end < base.len && wo_is_alpha(base.ptr[end]);
-    if (!is_word && end - at >= digits_min && end - at <= JOB_ID_DIGITS_MAX) {
-      struct wo_view task = wo_view_skip(base, end);
-      uint64_t index = 0;
-      if (wo_view_starts(task, "_")) {
-        task = wo_view_skip(task, 1);
-        if (wo_number_u64(&task, 10000000, &index) == WO_OK) *ret_array_task = (int64_t)index;
-      }
-      return wo_view_sub(base, at, end);
-    }
-    at = end;
-  }
-  return (struct wo_view){0};
-}
-
-/* Numbers in the names of scripts and configurations are sizes and dates. */
-struct wo_view wo_name_job(struct wo_view path, int64_t *ret_array_task) {
-  *ret_array_task = -1;
-  return wo_name_is_stream(path) ? wo_name_id(path, ret_array_task) : (struct wo_view){0};
 }
 
 /* ---- Lists of hosts ---- */

@@ -6,9 +6,9 @@
 
 #include "parsers/event/event.h"
 
-/* The rank in a file's name, or WO_RANK_UNKNOWN. By a word: "rank_3.log", "stderr.task3". By the other names: `all` holds the
- * paths of every input of the job, `path` among them (NULL with count 0: by the name alone); if it has "err.0" to "err.3",
- * "err.2" is rank 2. Any other number is a job, a date or a counter. */
+/* The rank in a file's name, or WO_RANK_UNKNOWN. By a word: "rank_3.log", "stderr.task3". As submitit writes it. By the other
+ * names: `all` holds the paths of every input of the job, `path` among them (NULL with count 0: by the name alone); if it has
+ * "err.0" to "err.3", "err.2" is rank 2. Any other number is a job, a date or a counter. */
 int32_t wo_name_rank(struct wo_view path, const char *const *all, size_t count);
 
 /* A worker's log in torchrun's folders: "RUN/attempt_1/3/stderr.log". */
@@ -46,12 +46,26 @@ bool wo_name_is_control(const struct wo_event_store *store, uint32_t file);
  * trace: "dmon", "pmon", "query-csv", "query-apps", "smi-table", "smi-q", "smi-xml", "dcgmi", "gpustat". */
 struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path);
 
-/* The SLURM job id in the name of a log ("slurm-4711.err", "train_4711_3.out", "out-4711.2" give 4711), or an empty view.
- * *ret_array_task is -1 without one. */
+/* The SLURM job id in the name of a log ("slurm-4711.err", "train_4711_3.out", "out-4711.2" give 4711), or an empty view. Dates,
+ * and what counts steps, seeds or processes ("2026-11-26", "step_1000", "nccl.gpu01.34567"), are no ids. *ret_array_task is -1
+ * without one. */
 struct wo_view wo_name_job(struct wo_view path, int64_t *ret_array_task);
 
 /* As wo_name_job, for a file of any sort ("scontrol-4711.txt"). */
 struct wo_view wo_name_id(struct wo_view path, int64_t *ret_array_task);
+
+/* The log of one process as submitit names it: "4711_0_log.out", or "4711_3_0_log.err" of an array. */
+struct wo_name_submitit {
+  struct wo_view id;
+  int64_t task; /* of the array, or -1 */
+  int32_t rank;
+};
+
+/* Parses such a name; false, with *ret undefined, for any other. */
+bool wo_name_submitit(struct wo_view path, struct wo_name_submitit *ret);
+
+/* Whether a byte stands between the words of a name: "_", "-", ".". */
+bool wo_name_is_separator(char c);
 
 /* Whether a word of the name says that the file holds the output of a program: out, err, log, stdout, stderr. */
 bool wo_name_is_stream(struct wo_view path);

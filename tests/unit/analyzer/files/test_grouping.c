@@ -68,6 +68,14 @@ static void test_logs_with_an_id(void **state) {
       {{"a/slurm-4711.out", "b/slurm-4711.out"}, "4711: a/slurm-4711.out | 4711: b/slurm-4711.out"},
       {{"a-20250618.out", "b-20250618.out", "a-20250618.err"}, ": a-20250618.out a-20250618.err | : b-20250618.out"},
       {{"slurm-20250618.out"}, "20250618: slurm-20250618.out"},
+      {{"slurm-1.out", "slurm-2.out", "slurm-1.err"}, "1: slurm-1.out slurm-1.err | 2: slurm-2.out"},
+      {{"t-2026-11-26.log", "t-2026-11-27.log", "t-2026-11-26.err"}, ": t-2026-11-26.log t-2026-11-26.err | : t-2026-11-27.log"},
+      {{"4711_0_log.out", "4711_0_log.err", "4711_1_log.err", "4712_0_log.out", "4711_submission.sh", "4712_submission.sh"},
+       "4711: 4711_0_log.out 4711_0_log.err 4711_1_log.err + 4711_submission.sh | 4712: 4712_0_log.out + 4712_submission.sh"},
+      {{"4711_0_0_log.out", "4711_1_0_log.out", "4711_1_1_log.out", "4710_submission.sh"},
+       "4711_0: 4711_0_0_log.out | 4711_1: 4711_1_0_log.out 4711_1_1_log.out; 4710_submission.sh"},
+      {{"slurm-4711.out", "events.out.tfevents.1732579200.gpu01.34567.0"},
+       "4711: slurm-4711.out; events.out.tfevents.1732579200.gpu01.34567.0"},
   };
   CHECK_CASES(cases);
 }

@@ -33,6 +33,10 @@ static void test_rank(void **state) {
       {"slurm-4711.err", WO_RANK_UNKNOWN},
       {"rank_all.log", WO_RANK_UNKNOWN},
       {"rank_9999999999.log", WO_RANK_UNKNOWN},
+      {"4711_0_log.out", 0}, /* submitit */
+      {"run/4711_3_12_log.err", 12},
+      {"4711_0_log.txt", WO_RANK_UNKNOWN},
+      {"4711_9999999999_log.out", WO_RANK_UNKNOWN},
       {"rank5/stderr.log", WO_RANK_UNKNOWN}, /* only the last part of a path counts */
       {"", WO_RANK_UNKNOWN},
   };
@@ -164,10 +168,36 @@ static void test_job(void **state) {
       {"slurm-12_3.out", "12", 3},         /* SLURM's own name for an array's task */
       {"slurm-12_3.txt", "", -1},
       {"train-12_3.out", "", -1},
-      {"train12.log", "", -1},           /* runs into a word */
-      {"slurm-12.out", "", -1},          /* too short to be a job */
+      {"train12.log", "", -1},    /* runs into a word */
+      {"slurm-12.out", "12", -1}, /* nor of a job of a young cluster */
+      {"slurm-1.err.gz", "1", -1},
+      {"slurm-1.2.out", "", -1},
+      {"out-12.err", "", -1},            /* too short to be a job */
       {"slurm-12345678901.out", "", -1}, /* too long */
       {"4711.yaml", "", -1},             /* no log */
+      {"train-2026-11-26.log", "", -1},  /* days */
+      {"2026_11_26.log", "", -1},
+      {"train_20261126.log", "", -1},
+      {"train-2026-11-26-4711.log", "4711", -1},
+      {"train_20261126_4711.log", "4711", -1},
+      {"train_20261126_101500.log", "", -1},
+      {"train-2026-11-26_1015.log", "", -1},
+      {"train-2026-11-26T101500.log", "", -1},
+      {"slurm-20261126.out", "20261126", -1},
+      {"out-2026-13-01.log", "2026", -1}, /* no month */
+      {"2026_3.out", "2026", 3},          /* a task */
+      {"out-2026.0", "2026", -1},
+      {"eval_step_1000.log", "", -1}, /* other counters */
+      {"seed-1234-4711.log", "4711", -1},
+      {"train-step-4711.out", "4711", -1}, /* a job's name */
+      {"nccl.gpu01.34567.log", "", -1},
+      {"nccl-4711.log", "4711", -1},
+      {"4711_0_log.out", "4711", -1}, /* submitit */
+      {"4711_3_0_log.err", "4711", 3},
+      {"4711_0_blog.err", "4711", 0},
+      {"4711_log.out", "4711", -1},
+      {"4711_1_2_3_log.out", "4711", 1},
+      {"99999999999_0_log.out", "", -1},
       {"", "", -1},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
