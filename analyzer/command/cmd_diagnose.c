@@ -106,16 +106,16 @@ static enum wo_exit read_with_siblings(const struct wo_call *call, const struct 
   return code;
 }
 
-/* Names the first jobs that the words are of: "4711, 4712". */
-static void refuse_jobs(const struct wo_call *call, const struct wo_intake *intake) {
+/* Names the first jobs that the words are of: "4711, 4712". `takes`: "`whyoom budget` takes". */
+static void refuse_jobs(const struct wo_call *call, const struct wo_intake *intake, const char *takes, const char *instead) {
   struct wo_text names = {0};
   for (size_t i = 0; i < intake->job_count && i < MESSAGES_MAX; i++) {
     wo_text_add(&names, i > 0 ? ", " : "");
     wo_text_add_clean(&names, intake->jobs[i].name);
   }
   const struct wo_view shown = {names.ptr, names.len};
-  wo_message(call->errors, (struct wo_view){0}, "`whyoom %s` takes the files of one job, and these are of %zu: %.*s",
-             call->command->name, intake->job_count, WO_SHOWN(shown));
+  wo_message(call->errors, (struct wo_view){0}, "%s the files of one job, and these are of %zu: %.*s%s", takes, intake->job_count,
+             WO_SHOWN(shown), instead);
   wo_text_done(&names);
 }
 
@@ -127,7 +127,9 @@ enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pac
   *ret_job = NULL;
   bool has_memory = wo_intake_make(words, count, call->errors, &intake) == WO_OK;
   if (has_memory && intake.job_count > 1) {
-    refuse_jobs(call, &intake);
+    char takes[64];
+    snprintf(takes, sizeof takes, "`whyoom %s` takes", call->command->name);
+    refuse_jobs(call, &intake, takes, "");
   } else if (has_memory && (intake.job_count == 1 || count == 0)) {
     code = read_with_siblings(call, pack, count == 0 ? &nothing : &intake.jobs[0], ret_job);
     if (intake.is_incomplete) code = WO_EXIT_ERROR;
@@ -209,6 +211,7 @@ enum { JOBS_FOR_A_TABLE = 10, PATHS_SHOWN = 4 };
 /* "==> job 4711: slurm-4711.out, slurm-4711.err <==", as head and tail print it. Programs that read JSON find the files in it. */
 static void add_heading(const struct wo_call *call, const struct wo_intake_job *job, bool is_first) {
   struct wo_text *const out = call->out;
+  if (call->format == WO_OUT_MARKDOWN && !is_first) wo_text_add(out, "\n---\n\n");
   if (call->format != WO_OUT_TEXT) return;
   wo_text_add(out, is_first ? "==> job " : "\n==> job ");
   wo_text_add_clean(out, job->name);
@@ -225,6 +228,11 @@ static void add_heading(const struct wo_call *call, const struct wo_intake_job *
 static enum wo_exit diagnose_jobs(const struct wo_call *call, const struct wo_prover *prover, const struct wo_pack *pack,
                                   const struct wo_intake *intake) {
   enum wo_exit code = intake->is_incomplete ? WO_EXIT_ERROR : WO_EXIT_FINE;
+  if (call->format == WO_OUT_HTML && intake->job_count > 1) {
+    refuse_jobs(call, intake, "--format html makes one page of",
+                " (`whyoom scan --format html` makes a page of all jobs in a folder)");
+    return WO_EXIT_ERROR;
+  }
   if (intake->job_count > JOBS_FOR_A_TABLE)
     wo_message(call->errors, (struct wo_view){0},
                "%zu jobs, one report for each: `whyoom scan` with their folder makes one table", intake->job_count);

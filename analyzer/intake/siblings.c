@@ -53,9 +53,12 @@ static struct wo_view folder_of(struct wo_view path) {
   return wo_view_sub(path, 0, path.len - wo_name_base(path).len);
 }
 
-static bool is_known(const struct siblings *found, const char *path) {
+/* Whether the file is one of those that are read, by this path or by another ("./slurm-4711.err", a link). */
+static bool is_known(const struct siblings *found, const char *path, const struct stat *info) {
   for (size_t i = 0; i < found->count; i++) {
+    struct stat its;
     if (strcmp(found->paths[i], path) == 0) return true;
+    if (stat(found->paths[i], &its) == 0 && its.st_dev == info->st_dev && its.st_ino == info->st_ino) return true;
   }
   return false;
 }
@@ -87,7 +90,7 @@ static bool add_log(struct siblings *found, struct wo_view folder, struct wo_vie
   struct stat info;
   const struct wo_view path = wo_arena_format(found->arena, "%.*s%.*s", WO_SHOWN(folder), WO_SHOWN(name));
   if (path.ptr == NULL) return false;
-  if (is_known(found, path.ptr) || stat(path.ptr, &info) != 0 || !S_ISREG(info.st_mode)) return true;
+  if (stat(path.ptr, &info) != 0 || !S_ISREG(info.st_mode) || is_known(found, path.ptr, &info)) return true;
   if (found->count - found->named == WO_LIMIT_SIBLING_LOGS) {
     found->left_out++;
     return true;

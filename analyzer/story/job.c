@@ -209,21 +209,8 @@ static void note_summary(struct wo_job *job, struct wo_job_input *row, const str
   note_traces(job, row);
 }
 
-/* The first bytes of an input decide whether it is text: in text, at most one byte in BINARY_SHARE is a control character. */
+/* The first bytes of an input decide whether it is text. */
 #define SAMPLE_BYTES ((size_t)4096)
-#define BINARY_SHARE 20
-
-/* Whether more than one byte in BINARY_SHARE is a control character that logs do not contain. Logs do contain runs of NUL:
- * network file systems leave them where a node's last blocks were lost. */
-static bool is_binary(const char *buf, size_t len) {
-  const size_t sample = len < SAMPLE_BYTES ? len : SAMPLE_BYTES;
-  size_t odd = 0;
-  for (size_t i = 0; i < sample; i++) {
-    const unsigned char c = (unsigned char)buf[i];
-    if (c < ' ' && !memchr("\0\t\n\r\b\f\x1b", c, 7)) odd++;
-  }
-  return odd * BINARY_SHARE > sample;
-}
 
 /* The format of a recording of allocations, by its first bytes; empty for everything else. A snapshot is a pickle (protocols 2 to
  * 5 start with 0x80 and their number, 0 and 1 with a dictionary) that names its segments near the start; a profile is a Chrome
@@ -240,27 +227,20 @@ static struct wo_view recording_format(const char *buf, size_t len) {
                                                                                                           : (struct wo_view){0};
 }
 
-/* Whether there is nothing to read in it: network file systems leave files of NULs. */
-static bool is_blank(struct wo_view text) {
-  for (size_t i = 0; i < text.len; i++) {
-    if (text.ptr[i] != '\0' && !wo_is_space(text.ptr[i])) return false;
-  }
-  return true;
-}
-
-/* Properties of an input that its first bytes show. */
+/* Properties of an input that its first bytes show, and whether it is blank as far as it was read. */
 struct front {
   bool is_binary;
   bool is_utf16;
-  uint64_t blank_bytes;            /* all of the first part, if it is blank */
+  bool is_blank;
   struct wo_view recording;        /* its format, or empty */
   const struct wo_file_kind *kind; /* of a file that holds no log, or NULL */
 };
 
 static struct front look_at_front(struct wo_view text, struct wo_view bytes, bool is_utf16) {
-  struct front front = {
-      .is_binary = is_binary(text.ptr, text.len), .is_utf16 = is_utf16, .recording = recording_format(bytes.ptr, bytes.len)};
-  if (is_blank(text)) front.blank_bytes = bytes.len;
+  struct front front = {.is_binary = wo_file_is_binary(wo_view_sub(text, 0, SAMPLE_BYTES)),
+                        .is_utf16 = is_utf16,
+                        .is_blank = true,
+                        .recording = recording_format(bytes.ptr, bytes.len)};
   if (front.recording.len == 0 && !is_utf16) front.kind = wo_file_kind(bytes);
   return front;
 }
@@ -286,6 +266,7 @@ static enum wo_status pump(struct wo_job *job, struct wo_scan *scan, struct wo_i
       *ret_front = look_at_front(text, (struct wo_view){buf, len}, utf16.is_on);
       if (ret_front->recording.len > 0 || ret_front->kind) break;
     }
+    ret_front->is_blank = ret_front->is_blank && wo_file_is_blank(text);
     if (wo_scan_feed(scan, text.ptr, text.len) != WO_OK) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
     const bool is_text = status == WO_OK && len > 0 && !ret_front->is_binary && !ret_front->is_utf16;
     if (is_text && job->reader) job->reader->after_part(job->reader, job, scan, input);
@@ -341,7 +322,7 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
     status = wo_err_set(err, WO_E_KIND, "is %s: %s", front.kind->name, front.kind->advice);
   } else if (front.is_binary && status == WO_OK) {
     row->format = WO_VIEW("unknown");
-    status = wo_err_set(err, WO_E_KIND, "is not text: only its readable parts were read");
+    status = wo_err_set(err, WO_E_KIND, "is not text: only its readable parts were read (name the log that the job wrote)");
   }
   if (front.is_utf16) {
     row->is_path_exact = false; /* bytes are those of the text as UTF-8 */
@@ -349,7 +330,7 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
     add_note(row, WO_VIEW("UTF-16: bytes count in the same text as UTF-8"));
   }
   row->is_compressed = wo_input_is_compressed(input);
-  row->is_blank = status == WO_OK && wo_input_bytes(input) == front.blank_bytes;
+  row->is_blank = status == WO_OK && (front.is_blank || wo_input_bytes(input) == 0);
   if (wo_input_tail_offset(input) > 0)
     add_note(row, wo_arena_format(&job->arena, "plain text behind the compressed part, from byte %llu, was read too",
                                   (unsigned long long)wo_input_tail_offset(input)));

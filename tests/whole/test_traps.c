@@ -80,6 +80,19 @@ static const struct {
     {"picture.png", BYTES("\x89PNG\r\n\x1a\n\0\0\0\rIHDR")},
     {"weights.safetensors", BYTES("\x40\0\0\0\0\0\0\0{\"w\":{}}")},
     {"random.log", BYTES("\x01\x02\x91\x03\xfe\x04\x05\x06\x13\x17\x99\x15\x16\x0e\x0f\x01\x02\x03\xaa\xbb\x01\x02")},
+    {"small", BYTES("\xca\xfe\xba\xbe\0\0\0\x41\0\x16\0\x07")},
+    {"mark.log", BYTES("\xef\xbb\xbf\n\x1b[0m\x1b[K\n")},
+    {"days/train-2026-11-26.log", BYTES(GOOD)},
+    {"days/train-2026-11-27.log", BYTES(oom_log)},
+    {"submitit/5001_0_log.out", BYTES(GOOD)},
+    {"submitit/5001_0_log.err", BYTES("")},
+    {"submitit/5001_1_log.err", BYTES(oom_log)},
+    {"submitit/5002_0_log.out", BYTES(GOOD)},
+    {"submitit/5001_submission.sh", BYTES("t.py --per_device_train_batch_size 8\n")},
+    {"young/slurm-1.out", BYTES(GOOD)},
+    {"young/slurm-2.out", BYTES(oom_log)},
+    {"young/events.out.tfevents.1732579200.gpu01.34567.0", BYTES("\x18\0\0\0\0\0\0\0\xa3\x7f\x4b\x22\t\0\0\xc0\xc5\x4e\xd1\xd9"
+                                                                 "A\x1a\rbrain.Event:2")},
     {"rules/bad/x.json", BYTES("{\"cause\": ")},
     {"rules/none/readme.txt", BYTES("no rule\n")},
 };
@@ -90,7 +103,8 @@ static void in_folder(char *buf, const char *name) {
 
 static int make_folder(void **state) {
   (void)state;
-  static const char *const folders[] = {"one", "two", "job", "ranks", "named", "void", "rules", "rules/bad", "rules/none"};
+  static const char *const folders[] = {"one",  "two",      "job",   "ranks", "named",     "void",
+                                        "days", "submitit", "young", "rules", "rules/bad", "rules/none"};
   char path[PATH_BYTES];
   if (!wo_files_scratch(folder, sizeof folder)) return -1;
   for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
@@ -167,6 +181,9 @@ static void test_siblings(void **state) {
       {"cat slurm-1001.out | $W -", 0, "!slurm-1001.err", NULL},
       {"$W alone.out", 0, "NO FAILURE FOUND|does not show how it ended|!OK:", NULL},
       {"$W slurm-1002.out", 0, "OK: no failure found", "also reading slurm-1002.err"},
+      {"$W slurm-1001.out ./slurm-1001.err", 1, "slurm-1001.err:", NULL},
+      {"cd days && $W train-2026-11-26.log", 0, "OK: no failure", NULL},
+      {"cd submitit && $W 5001_0_log.out", 1, "OUT OF GPU MEMORY|5001_1_log.err:", "also reading 5001_0_log.err, 5001_1_log.err"},
       {"$W --json alone.out", 0, "\"outcome\": \"unknown\"", NULL}, {"$W slurm-2000_4.out", 0, "OK:|!2000_3", NULL},
       {"$W verify slurm-1001.out", 3, "not proven", "also reading slurm-1001.err"});
 }
@@ -189,7 +206,14 @@ static void test_several_jobs(void **state) {
        "train.sbatch <",
        NULL},
       {"$W -o .report slurm-1002.* slurm-2000_3.out; c=$?; grep -c '==>' .report; (exit $c)", 1, "2", NULL},
-      {"cd job && $W *", 1, "OUT OF GPU MEMORY|!==>", NULL}, {"cd ranks && $W *", 1, "OUT OF GPU MEMORY|!==>", NULL},
+      {"cd submitit && $W * | grep '==>'", 0,
+       "job 5001: 5001_0_log.err, 5001_0_log.out, 5001_1_log.err, 5001_submission.sh <|job 5002: 5002_0_log.out <", NULL},
+      {"cd young && $W slurm-*", 1, "==> job 1: slurm-1.out <|OK: no|==> job 2: slurm-2.out <|OUT OF", NULL},
+      {"$W --format markdown slurm-1002.* slurm-2000_3.out", 1, "\n---\n|job 1002", NULL},
+      {"$W --format html slurm-1002.* slurm-2000_3.out", 2, NULL,
+       "makes one page of the files of one job, and these are of 2: 1002, 2000_3 "},
+      {"$W --format html slurm-1002.*", 0, "<html", NULL}, {"cd job && $W *", 1, "OUT OF GPU MEMORY|!==>", NULL},
+      {"cd ranks && $W *", 1, "OUT OF GPU MEMORY|!==>", NULL},
       {"$W one/slurm-1001.err slurm-1001.out", 1, "!==>|OUT OF GPU", "also reading slurm-1001.err"},
       {"for i in 1 2 3 4 5 6 7 8 9 10 11; do cp slurm-1002.out three-30$i.log; done; $W three-*.log; c=$?; rm three-*; (exit $c)",
        0, "==> job 301: |==> job 3011: ", "11 jobs, one report for each: `whyoom scan`"},
@@ -215,6 +239,8 @@ static void test_numbers(void **state) {
         {"$W 2000", 1, "==> job 2000_3|==> job 2000_4", "job 2000: reading"},
         {"$W 77", 2, NULL, "77: is no file, and this folder has no log of a job 77 (a name such as slurm-77.out)"},
         {"$W 2000_9", 2, NULL, "no log of a job 2000_9"}, {"$W 1002 77", 2, "OK: ", "no log of a job 77"},
+        {"cd young && $W 2", 1, "OUT OF GPU", "job 2: reading slurm-2.out\n"},
+        {"cd submitit && $W 5001", 1, "OUT OF GPU MEMORY|!==>", "5001_1_log.err, 5001_submission.sh\n"},
         {"cd named && $W 4711", 0, "OK: no failure found|!slurm-4711", NULL},
         {"$W verify 1001", 3, "not proven", "job 1001: reading"});
 }
@@ -232,7 +258,12 @@ static void test_no_text(void **state) {
         {"$W program", 2, NULL, "is a program or a library|name the log"}, {"$W core.77", 2, NULL, "is a core dump"},
         {"$W state.pkl", 2, NULL, "is a pickle of Python, and no memory snapshot"},
         {"$W picture.png", 2, NULL, "is a picture (PNG)"}, {"$W weights.safetensors", 2, NULL, "weights of a model"},
-        {"$W random.log", 2, NULL, "is not text"}, {"$W < log.zip", 2, NULL, "<stdin>: is a zip archive"},
+        {"$W random.log", 2, NULL, "is not text|name the log"}, {"$W small", 2, NULL, "is not text"},
+        {"$W mark.log", 2, NULL, "mark.log: is empty"}, {"head -c 300000 /dev/zero | $W", 2, NULL, "<stdin>: is empty"},
+        {"cd young && $W *", 2, "==> job 1|==> job 2|!job 1732579200",
+         "events.out.tfevents.1732579200.gpu01.34567.0: was not read"},
+        {"$W young/events*", 2, NULL, "is a file of TensorBoard|!is not text"},
+        {"$W < log.zip", 2, NULL, "<stdin>: is a zip archive"},
         {"$W log.zip slurm-1001.err slurm-1001.out", 2, "OUT OF GPU", "zip"}, {"$W log.zip alone.out", 2, "!OK:", "zip archive"});
 }
 

@@ -46,6 +46,8 @@ static const struct signature signatures[] = {
     SIGNATURE("\x93NUMPY", "an array of NumPy", NAME_THE_LOG),
     SIGNATURE("GGUF", "a model (GGUF)", NAME_THE_LOG),
     SIGNATURE("PAR1", "a table (Parquet)", NAME_THE_LOG),
+    SIGNATURE("ARROW1\0\0", "a table (Arrow)", NAME_THE_LOG),
+    SIGNATURE("MZ\x90\0", "a program or a library (of Windows)", NAME_THE_LOG),
     SIGNATURE("SQLite format 3\0", "a database (SQLite)", "`whyoom report --store FILE` if whyoom wrote it"),
     SIGNATURE("LPKSHHRH", "a journal of systemd", "`journalctl --file FILE | whyoom`"),
 };
@@ -78,6 +80,19 @@ static bool is_safetensors(struct wo_view front) {
          begins(wo_view_skip(front, 4), "\0\0\0\0", 4);
 }
 
+/* Records of TensorBoard: a length of eight bytes, its checksum, and an event whose time is followed by its version. */
+static bool is_events(struct wo_view front) {
+  enum { EVENT_AT = 12, VERSION_AT = 21 };
+  return front.len > VERSION_AT + 8 && front.ptr[EVENT_AT] == '\t' && begins(wo_view_skip(front, 4), "\0\0\0\0", 4) &&
+         begins(wo_view_skip(front, VERSION_AT), "\x1a\rbrain.", 8);
+}
+
+/* Properties, a power of two as the size of the dictionary, and a length, which is mostly not known. */
+static bool is_lzma(struct wo_view front) {
+  return front.len >= 13 && begins(front, "\x5d\0\0", 3) &&
+         (begins(wo_view_skip(front, 5), "\xff\xff\xff\xff\xff\xff\xff\xff", 8) || begins(wo_view_skip(front, 10), "\0\0\0", 3));
+}
+
 /* "BZh" alone can begin a word. */
 static bool is_bzip2(struct wo_view front) {
   return front.len >= 10 && (begins(wo_view_skip(front, 4), "1AY&SY", 6) || begins(wo_view_skip(front, 4), "\x17rE8P\x90", 6));
@@ -88,12 +103,63 @@ const struct wo_file_kind *wo_file_kind(struct wo_view front) {
   static const struct wo_file_kind pickle = {"a pickle of Python, and no memory snapshot of PyTorch by its beginning",
                                              NAME_THE_LOG};
   static const struct wo_file_kind tensors = {"weights of a model (safetensors)", NAME_THE_LOG};
+  static const struct wo_file_kind events = {"a file of TensorBoard", NAME_THE_LOG};
+  static const struct wo_file_kind lzma = {"compressed with lzma, which whyoom does not expand", "`xz -dc FILE | whyoom`"};
   if (is_core(front)) return &core;
   if (is_pickle(front)) return &pickle;
   if (is_safetensors(front)) return &tensors;
+  if (is_events(front)) return &events;
+  if (is_lzma(front)) return &lzma;
   for (size_t i = 0; i < sizeof signatures / sizeof signatures[0]; i++) {
     const struct signature *const one = &signatures[i];
     if (begins(front, one->bytes, one->len) && (one->bytes[0] != 'B' || is_bzip2(front))) return &one->kind;
   }
   return NULL;
+}
+
+/* ---- Text or not ---- */
+
+/* In text, at most one byte in CONTROL_SHARE is a control character, and at most one in FOREIGN_SHARE is no UTF-8. */
+enum { CONTROL_SHARE = 20, FOREIGN_SHARE = 4, NUL_RUN = 8 };
+
+/* The bytes of a character of UTF-8 that begins here; 0 for none. One that the end cuts counts. */
+static size_t measure_character(struct wo_view text) {
+  const unsigned char c = (unsigned char)text.ptr[0];
+  const size_t len = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+  for (size_t i = 1; i < len && i < text.len; i++) {
+    if (((unsigned char)text.ptr[i] & 0xC0) != 0x80) return 0;
+  }
+  return len;
+}
+
+bool wo_file_is_binary(struct wo_view front) {
+  size_t controls = 0, foreign = 0, nuls = 0;
+  for (size_t i = 0; i < front.len;) {
+    const unsigned char c = (unsigned char)front.ptr[i];
+    const size_t len = measure_character(wo_view_skip(front, i));
+    nuls = c == '\0' ? nuls + 1 : 0;
+    const bool ends_run = nuls > 0 && nuls < NUL_RUN && i + 1 < front.len && front.ptr[i + 1] != '\0';
+    if (ends_run) controls += nuls;
+    if (c < ' ' && !memchr("\0\t\n\r\b\f\x1b", c, 7)) controls++;
+    if (len == 0) foreign++;
+    i += len > 0 ? len : 1;
+  }
+  return controls * CONTROL_SHARE > front.len || foreign * FOREIGN_SHARE > front.len;
+}
+
+/* Behind a control sequence ("ESC [ 31 m"), or the one byte at `at`. */
+static size_t skip_control(struct wo_view text, size_t at) {
+  if (text.ptr[at] != '\x1b' || at + 1 >= text.len || text.ptr[at + 1] != '[') return at + 1;
+  for (at += 2; at < text.len && (text.ptr[at] < '@' || text.ptr[at] > '~');) at++;
+  return at + 1;
+}
+
+bool wo_file_is_blank(struct wo_view text) {
+  size_t at = begins(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+  while (at < text.len) {
+    const unsigned char c = (unsigned char)text.ptr[at];
+    if (c > ' ' && c != 0x7F) return false;
+    at = skip_control(text, at);
+  }
+  return true;
 }

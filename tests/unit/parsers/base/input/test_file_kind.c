@@ -42,6 +42,13 @@ static const struct {
     ROW("\x40\0\0\0\0\0\0\0{\"w\":1}", "safetensors"),
     ROW("\x40\0\0\0\0\0\0\0", NULL),
     ROW("GGUF\x03", "GGUF"),
+    ROW("\x18\0\0\0\0\0\0\0\xa3\x7f\x4b\x22\t\0\0\xc0\xc5\x4e\xd1\xd9\x41\x1a\rbrain.Event:2", "TensorBoard"),
+    ROW("\x18\0\0\0\0\0\0\0\xa3\x7f\x4b\x22\t\0\0\xc0\xc5\x4e\xd1\xd9\x41\x1a\rtrain.Event:2", NULL),
+    ROW("\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0", "lzma"),
+    ROW("\x5d\0\0\x80\0\x40\x10\x01\0\0\0\0\0", "lzma"),
+    ROW("]\0\0 is no list of ranks that ends here", NULL),
+    ROW("ARROW1\0\0", "Arrow"),
+    ROW("MZ\x90\0\x03", "Windows"),
     ROW("SQLite format 3\0", "SQLite"),
     ROW("SQLite format 3 is read", NULL),
     ROW("\x1f\x8b\x08", NULL),
@@ -71,12 +78,69 @@ static void test_cut(void **state) {
       char *const copy = malloc(len > 0 ? len : 1);
       memcpy(copy, rows[i].front.ptr, len);
       wo_file_kind((struct wo_view){copy, len});
+      wo_file_is_binary((struct wo_view){copy, len});
+      wo_file_is_blank((struct wo_view){copy, len});
       free(copy);
     }
   }
 }
 
+#define TEN "0123456789"
+#define NULS "\0\0\0\0\0\0\0\0\0\0"
+#define TEXT(literal)                                                                                                            \
+  { literal, sizeof literal - 1 }
+
+static void test_binary(void **state) {
+  (void)state;
+  static const struct {
+    struct wo_view front;
+    bool is_binary;
+  } fronts[] = {
+      {TEXT(""), false},
+      {TEXT("step 1 loss 2\r\n\x1b[31mred\x1b[0m\tx\b\b"), false},
+      {TEXT("step 1" NULS NULS "step 2"), false},       /* blocks that were lost */
+      {TEXT("step 1\0" TEN TEN TEN TEN), false},        /* one that slipped in */
+      {TEXT("\xca\xfe\xba\xbe\0\0\0\x41\0\x16"), true}, /* a class of Java */
+      {TEXT("a\0b\0c\0d\0"), true},
+      {TEXT("\x01\x02\x03" TEN), true},
+      {TEXT("\x01" TEN TEN), false},
+      {TEXT("\xe8\xae\xad\xe7\xbb\x83\xe5\xbc\x80\xe5\xa7\x8b"), false}, /* Chinese, also cut */
+      {TEXT("\xe8\xae\xad\xe7\xbb"), false},
+      {TEXT("f\xfcr gr\xf6\xdf"
+            "ere \xd6"
+            "fen"),
+       false},                                                       /* Latin-1 */
+      {TEXT("\x91\x93\xfe\xb6\x17\x99\xd5\x96 \xaa\xbb\xc1"), true}, /* random */
+  };
+  for (size_t i = 0; i < sizeof fronts / sizeof fronts[0]; i++) {
+    if (wo_file_is_binary(fronts[i].front) != fronts[i].is_binary) fail_msg("front %zu", i);
+  }
+}
+
+static void test_blank(void **state) {
+  (void)state;
+  static const struct {
+    struct wo_view text;
+    bool is_blank;
+  } texts[] = {
+      {TEXT(""), true},
+      {TEXT(" \t\r\n" NULS), true},
+      {TEXT("\xef\xbb\xbf\n"), true},
+      {TEXT("\n\xef\xbb\xbf"), false},
+      {TEXT("\x1b[0m\x1b[K\x1b[1;31m\n"), true},
+      {TEXT("\x1b[1;3"), true},
+      {TEXT("\x1b"), true},
+      {TEXT("\x1b[0mx"), false},
+      {TEXT("\x07\x7f"), true},
+      {TEXT(NULS "."), false},
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    if (wo_file_is_blank(texts[i].text) != texts[i].is_blank) fail_msg("text %zu", i);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_cut)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_cut), cmocka_unit_test(test_binary),
+                                     cmocka_unit_test(test_blank)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
