@@ -49,10 +49,10 @@ static void add_cards(const struct wo__screen_maker *m, struct wo_text *text) {
 }
 
 /* "died", "was cancelled": what became of the job; the verdict names the reason. */
-static const char *end_of(enum wo_outcome outcome, bool has_failure) {
-  switch (outcome) {
+static const char *end_of(const struct wo_story *story, bool has_failure) {
+  switch (story->outcome) {
   case WO_OUTCOME_SUCCESS:
-    return "ended well";
+    return story->is_good_end_shown ? "ended well" : "shows no failure";
   case WO_OUTCOME_UNKNOWN:
     return has_failure ? "seems to have failed" : "its end is not shown";
   case WO_OUTCOME_TIME_LIMIT:
@@ -91,7 +91,7 @@ static void make_job(struct wo__screen_maker *m) {
   const struct wo_event *const failure = wo_event_get(m->events, m->story->failure);
   if (failure != NULL && failure->rank != WO_RANK_UNKNOWN && m->story->rank_count > 1)
     wo_text_add(text, "rank %d ", (int)failure->rank);
-  wo_text_add(text, "%s", end_of(m->story->outcome, m->screen->tone == WO_SCREEN_FAILURE));
+  wo_text_add(text, "%s", end_of(m->story, m->screen->tone == WO_SCREEN_FAILURE));
   add_step(m, text);
   add_phase(m, text);
   m->screen->job = wo__screen_keep(m);

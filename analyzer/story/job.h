@@ -98,8 +98,10 @@ struct wo_story {
   wo_event_id failure; /* the first failure that was not survived, or WO_EVENT_NONE */
   wo_event_id outcome_evidence[4];
   size_t outcome_evidence_count;
-  enum wo_role *roles; /* one per event */
-  struct wo_run *runs; /* by file, then in the order of lines; none for files that hold a single run */
+  bool
+      is_good_end_shown; /* a line or the accounting says that the job ended well; else a success is only the lack of a failure */
+  enum wo_role *roles;   /* one per event */
+  struct wo_run *runs;   /* by file, then in the order of lines; none for files that hold a single run */
   size_t run_count;
   size_t run_room;          /* runs that can be told apart: WO_LIMIT_RUNS, or fewer where there is not so much evidence */
   int32_t *run_of;          /* one per event: index into runs, or -1 */

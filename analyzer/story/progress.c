@@ -114,6 +114,7 @@ void wo__end_without_failure(struct wo_job *job) {
   struct wo_story *const story = &job->story;
   const struct wo_view state = wo_story_final_state(job);
   story->outcome = WO_OUTCOME_SUCCESS;
+  story->is_good_end_shown = has_success(job) || wo_view_is(state, "COMPLETED");
   if (has_success(job)) return;
   if (has_consequence(job)) {
     story->outcome = WO_OUTCOME_OTHER;

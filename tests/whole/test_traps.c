@@ -184,6 +184,8 @@ static void test_siblings(void **state) {
       {"$W slurm-1001.out ./slurm-1001.err", 1, "slurm-1001.err:", NULL},
       {"cd days && $W train-2026-11-26.log", 0, "OK: no failure", NULL},
       {"cd submitit && $W 5001_0_log.out", 1, "OUT OF GPU MEMORY|5001_1_log.err:", "also reading 5001_0_log.err, 5001_1_log.err"},
+      {"echo step 1: loss 2 >open.log; $W open.log", 0, "OK: no failure found|open.log: shows no failure|!ended well", NULL},
+      {"$W slurm-1002.out slurm-1002.err", 0, "job 1002: ended well", NULL},
       {"$W --json alone.out", 0, "\"outcome\": \"unknown\"", NULL}, {"$W slurm-2000_4.out", 0, "OK:|!2000_3", NULL},
       {"$W verify slurm-1001.out", 3, "not proven", "also reading slurm-1001.err"});
 }

@@ -142,6 +142,10 @@ static void test_nothing_wrong(void **state) {
   sample_fill(&sample);
   sample_make_ok(&sample);
   struct wo_text text = written(&sample, WO_VIEW("a.err"), plain);
+  assert_non_null(strstr(text.ptr, "shows no failure\n\nOK: no failure found in 21235 lines\n"));
+  wo_text_done(&text);
+  sample.job.story.is_good_end_shown = true;
+  text = written(&sample, WO_VIEW("a.err"), plain);
   assert_non_null(strstr(text.ptr, "ended well\n\nOK: no failure found in 21235 lines\n"));
   assert_null(strstr(text.ptr, "CHANGE FIRST"));
   wo_text_done(&text);
