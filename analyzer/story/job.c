@@ -101,6 +101,7 @@ struct wo_job *wo_job_free(struct wo_job *job) {
   wo_curve_set_done(&job->curves);
   wo_arena_done(&job->arena);
   wo_arena_done(&job->anonymous);
+  wo_overheard_done(&job->overheard);
   free(job->inputs);
   free(job);
   return NULL;
@@ -268,9 +269,11 @@ static enum wo_status pump(struct wo_job *job, struct wo_scan *scan, struct wo_i
     }
     ret_front->is_blank = ret_front->is_blank && wo_file_is_blank(text);
     if (wo_scan_feed(scan, text.ptr, text.len) != WO_OK) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
+    if (job->pseudonyms && !ret_front->is_binary) wo_overheard_read(&job->overheard, text);
     const bool is_text = status == WO_OK && len > 0 && !ret_front->is_binary && !ret_front->is_utf16;
     if (is_text && job->reader) job->reader->after_part(job->reader, job, scan, input);
   } while (status == WO_OK && len > 0);
+  wo_overheard_end(&job->overheard);
   const enum wo_status end = wo_scan_end(scan, ret_summary);
   return status != WO_OK ? status : end;
 }
@@ -385,7 +388,8 @@ static void anonymize(struct wo_job *job) {
     wo_pseudonyms_learn(job->pseudonyms, WO_NAME_OF_HOST, wo_name_host(job->inputs[i].path));
     wo_pseudonyms_learn_text(job->pseudonyms, job->inputs[i].path);
   }
-  wo_event_store_anonymize(&job->events, job->pseudonyms, &job->anonymous);
+  wo_event_store_anonymize(&job->events, job->pseudonyms, &job->overheard, &job->anonymous);
+  wo_overheard_done(&job->overheard);
   for (size_t i = 0; i < job->input_count; i++) {
     struct wo_job_input *const input = &job->inputs[i];
     input->path = wo_pseudonyms_path(job->pseudonyms, input->path, &job->arena);

@@ -146,6 +146,7 @@ struct wo_job {
   struct wo_job_workspace *workspace; /* read in it; not looked at after wo_job_close */
   bool owns_workspace;
   const struct wo_pack *pack;
+  struct wo_overheard overheard;    /* names of all lines that were read since `pseudonyms` was set */
   struct wo_pseudonyms *pseudonyms; /* with which wo_job_close replaces names in inputs and evidence; NULL: they stay. Borrowed */
   struct wo_arena anonymous;        /* texts in which they were replaced */
   const char *const *paths;         /* of all inputs, read or not: see wo_job_expect */

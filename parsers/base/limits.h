@@ -248,6 +248,7 @@
 /* Names that --anonymize tells apart in one call, the memory that they take, the bytes of one of them, and the hosts of one list.
  * Further and longer ones have the number 0 of their kind; further hosts of a list are left out. */
 #define WO_LIMIT_PSEUDONYMS ((size_t)65536)
+#define WO_LIMIT_OVERHEARD ((size_t)16384) /* of lines that are not shown; further ones stay unknown */
 #define WO_LIMIT_PSEUDONYM_BYTES ((size_t)16 * 1024 * 1024)
 #define WO_LIMIT_PSEUDONYM_NAME_BYTES ((size_t)255)
 #define WO_LIMIT_PSEUDONYM_HOSTS 4096

@@ -160,8 +160,10 @@ static void rewrite_event(struct wo_event *event, struct wo_pseudonyms *p, struc
   }
 }
 
-void wo_event_store_anonymize(struct wo_event_store *store, struct wo_pseudonyms *p, struct wo_arena *arena) {
+void wo_event_store_anonymize(struct wo_event_store *store, struct wo_pseudonyms *p, const struct wo_overheard *overheard,
+                              struct wo_arena *arena) {
   learn_fields(store, p);
   learn_texts(store, p);
+  if (overheard) wo_overheard_tell(overheard, p);
   for (size_t i = 0; i < store->count; i++) rewrite_event(&store->items[i], p, arena);
 }

@@ -48,6 +48,10 @@ scp out zadok@10.77.3.22:/scratch/grpzz/hush/ and C:\Users\zadok\hush | 10.77.3.
 aws AKIAABCDEFGHIJKLMNOP password=hunter2x! | AKIAABCDEFGHIJKLMNOP hunter2x
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB of which 1.55 GiB is free. /home/zadok/hush/c.py
 RuntimeError: secret-walrus of zadok | secret-walrus zadok
+RuntimeError: zadok2024 ZadokTrainer subwombatusgroup %7a%61%64%6f%6b | zadok2024 ZadokTrainer zadok subwombatusgroup wombatus %7a%61
+nothing is found in this line of /scratch/wombatus/numbat, which is not shown
+read the quoll of user=kakapo from 2001:4d8:0:1:2:3:4:5 | 2001:4d8:0:1:2:3:4:5
+RuntimeError: numbat and kakapo, but no number | numbat kakapo
 """
 
 # Names that are common words: they go where they are names, and the words stay elsewhere.

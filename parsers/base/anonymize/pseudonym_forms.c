@@ -146,8 +146,8 @@ size_t wo__add_colon_address(struct wo_pseudonyms *p, struct wo_view rest, struc
   if (colons < 3 || end < 6 || (colons < 5 && !has_double) || (!has_letter && colons != 7) || !wo_is_alnum(rest.ptr[0])) return 0;
   if (end < rest.len && wo__is_name_byte(rest.ptr[end])) return 0;
   const struct wo_view address = wo_view_sub(rest, 0, end);
-  if (wo_view_starts_nocase(address, "2001:db8:")) return 0;
-  wo_text_add_view(out, wo__pseudonym(p, WO_NAME_OF_IPV6, address));
+  const bool is_own = wo_view_starts_nocase(address, "2001:db8::");
+  wo_text_add_view(out, is_own ? address : wo__pseudonym(p, WO_NAME_OF_IPV6, address));
   return end;
 }
 

@@ -108,6 +108,7 @@ static enum wo_name_kind kind_of_key(const struct writer *w, struct wo_view key)
   if (w->is_batch && wo_view_is(key, "-J")) return WO_NAME_OF_JOB;
   if (w->is_batch && wo_view_is(key, "-w")) return WO_NAME_OF_HOST;
   if (w->is_batch && wo_view_is(key, "-p")) return WO_NAME_OF_PARTITION;
+  if (wo_view_is(key, "as") && wo_view_ends(wo_view_sub(w->text, 0, w->at), "logged in as")) return WO_NAME_OF_USER;
   return wo_pseudonyms_key_kind(key);
 }
 
@@ -148,21 +149,54 @@ static bool is_version(const struct writer *w) {
   return wo_view_has_nocase(words, "version") || wo_view_has_nocase(words, "release");
 }
 
-static void add_chunk(struct writer *w, struct wo_view chunk) {
-  const char before = w->at > 0 ? w->text.ptr[w->at - 1] : ' ';
-  const struct wo_view after = wo_view_skip(w->text, w->at + chunk.len);
-  w->at += chunk.len;
-  if (wo__add_secret(w->p, chunk, w->out) || wo__add_mail(w->p, chunk, after, w->out)) return;
-  w->at -= chunk.len;
-  const bool is_address = !is_version(w) && wo__add_ipv4(w->p, chunk, w->out);
-  w->at += chunk.len;
-  if (is_address || wo__add_host_name(w->p, chunk, w->out)) return;
+static int hex_value(char c) {
+  const char lower = wo_lower(c);
+  return wo_is_digit(c) ? c - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* The letter or digit that "%61" stands for at the front of a text, else '\0'. */
+static char coded_letter(struct wo_view text) {
+  if (text.len < 3 || text.ptr[0] != '%') return '\0';
+  const int high = hex_value(text.ptr[1]), low = hex_value(text.ptr[2]);
+  const char c = high < 0 || high > 7 || low < 0 ? '\0' : (char)(high * 16 + low);
+  return wo_is_alnum(c) ? c : '\0';
+}
+
+enum { CODED_BYTES = 1024 };
+
+/* The chunk with letters in place of their codes, which nobody needs: they would hide a name. */
+static struct wo_view decode(struct wo_view chunk, char buf[CODED_BYTES]) {
+  size_t len = 0;
+  bool is_changed = false;
+  for (size_t at = 0; at < chunk.len && chunk.len <= CODED_BYTES;) {
+    const char c = coded_letter(wo_view_skip(chunk, at));
+    is_changed |= c != '\0';
+    buf[len++] = c != '\0' ? c : chunk.ptr[at];
+    at += c != '\0' ? 3 : 1;
+  }
+  return is_changed ? (struct wo_view){buf, len} : chunk;
+}
+
+/* One that is no secret and no address. */
+static void add_plain_chunk(struct writer *w, struct wo_view chunk, char before) {
+  if (wo__add_host_name(w->p, chunk, w->out)) return;
   if (wo_view_starts(chunk, "--") && wo_view_find_char(chunk, '/', 0) == WO_NOT_FOUND)
     wo_text_add_view(w->out, chunk); /* options are the program's own words */
   else if (wo__is_path(chunk, before))
     wo__add_shown_path(w->p, chunk, w->out);
   else
     wo__add_words(w->p, chunk, w->out);
+}
+
+static void add_chunk(struct writer *w, struct wo_view chunk) {
+  char buf[CODED_BYTES];
+  const char before = w->at > 0 ? w->text.ptr[w->at - 1] : ' ';
+  const struct wo_view after = wo_view_skip(w->text, w->at + chunk.len);
+  const bool may_be_address = !is_version(w);
+  w->at += chunk.len;
+  if (wo__add_secret(w->p, chunk, w->out) || wo__add_mail(w->p, chunk, after, w->out)) return;
+  if (may_be_address && wo__add_ipv4(w->p, chunk, w->out)) return;
+  add_plain_chunk(w, decode(chunk, buf), before);
 }
 
 static size_t add_special(struct writer *w, struct wo_view rest) {

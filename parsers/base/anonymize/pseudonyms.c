@@ -104,6 +104,67 @@ size_t wo__find_name(const struct wo_pseudonyms *p, struct wo_view text, size_t 
   return found;
 }
 
+static bool is_upper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+
+/* Whether a part of a word can end and another one begin there: at a change from letters to digits or back, and at a capital. */
+static bool is_joint(struct wo_view word, size_t at) {
+  if (at == 0 || at == word.len) return true;
+  const char left = word.ptr[at - 1], right = word.ptr[at];
+  if (wo_is_digit(left) != wo_is_digit(right)) return true;
+  const bool ends_capitals = is_upper(left) && at + 1 < word.len && wo_is_alpha(word.ptr[at + 1]) && !is_upper(word.ptr[at + 1]);
+  return is_upper(right) && (!is_upper(left) || ends_capitals);
+}
+
+/* Names of so many letters are looked for between such joints, and of so many anywhere in a word; longer names are not. */
+enum { PART_BYTES_MIN = 4, INSIDE_BYTES_MIN = 6, INSIDE_BYTES_MAX = 40 };
+
+/* The longest known name at a place inside of a word. */
+static size_t find_inside_at(const struct wo_pseudonyms *p, struct wo_view word, size_t at, struct wo_view *ret_shown) {
+  const struct wo_view rest = wo_view_sub(word, at, at + INSIDE_BYTES_MAX);
+  const bool begins = is_joint(word, at);
+  uint64_t hash = WO_HASH_START;
+  size_t found = 0;
+  if (!may_start(p, word, at)) return 0;
+  for (size_t len = 1; len <= rest.len; len++) {
+    hash = hash_add(hash, rest.ptr[len - 1]);
+    const bool is_part = len >= PART_BYTES_MIN && begins && is_joint(word, at + len);
+    if (!is_part && len < INSIDE_BYTES_MIN) continue;
+    const struct wo_pseudonym *const item = find(p, wo_view_sub(rest, 0, len), hash);
+    if (!item || !item->is_everywhere) continue;
+    found = len;
+    *ret_shown = item->shown;
+  }
+  return found;
+}
+
+/* The first known name inside of a word that is no name itself; *ret_at is its place. */
+static size_t find_inside(const struct wo_pseudonyms *p, struct wo_view word, size_t *ret_at, struct wo_view *ret_shown) {
+  if (word.len <= PART_BYTES_MIN || p->names.count == 0 || wo_known_word(word)) return 0;
+  for (size_t at = 0; at < word.len; at++) {
+    const size_t len = find_inside_at(p, word, at, ret_shown);
+    if (len > 0) *ret_at = at;
+    if (len > 0) return len;
+  }
+  return 0;
+}
+
+/* A word with known names inside; digits beside a pseudonym are held apart from its number. */
+static void add_inside(const struct wo_pseudonyms *p, struct wo_view word, struct wo_text *out) {
+  while (word.len > 0) {
+    struct wo_view shown = {0};
+    size_t at = 0;
+    const size_t len = find_inside(p, word, &at, &shown);
+    if (len == 0) at = word.len;
+    wo_text_add_view(out, wo_view_sub(word, 0, at));
+    if (len > 0 && at > 0 && wo_is_digit(word.ptr[at - 1])) wo_text_add(out, "_");
+    wo_text_add_view(out, shown);
+    word = wo_view_skip(word, at + len);
+    if (len > 0 && word.len > 0 && wo_is_digit(word.ptr[0])) wo_text_add(out, "_");
+  }
+}
+
 /* Where not all names could be kept, any word that is not known may be one. */
 static bool is_suspect(const struct wo_pseudonyms *p, struct wo_view word) {
   if (word.len > WO_LIMIT_PSEUDONYM_NAME_BYTES) return true;
@@ -122,6 +183,14 @@ void wo__add_words(const struct wo_pseudonyms *p, struct wo_view text, struct wo
       wo_text_add_view(out, wo_view_sub(text, copied, at));
       wo_text_add_view(out, shown);
       copied = at + len;
+    } else if (end > at) {
+      size_t next = at + 1; /* a word begins behind an escape ("\\nmara") too */
+      while (next < end && !wo__starts_word(text, next)) next++;
+      end = next;
+      wo_text_add_view(out, wo_view_sub(text, copied, at));
+      add_inside(p, wo_view_sub(text, at, end), out);
+      copied = end;
+      len = end - at;
     }
     const size_t next = len > 0 ? at + len : at + 1;
     at = next;

@@ -49,7 +49,10 @@ static const struct {
 } rows[] = {
     /* known names, as whole words in any case */
     {"mara's run on fox-03 and OWL7 failed", "user1's run on host1 and host2 failed"},
-    {"Mara, mara_2, marathon, xmara, mara2", "user1, user1_2, marathon, xmara, mara2"},
+    {"Mara, mara_2, marathon, xmara, mara2", "user1, user1_2, marathon, xmara, user1_2"},
+    {"MaraTrainer RunMara subgeolabgroup 7geolab", "user1Trainer Runuser1 subaccount1group 7_account1"},
+    {"%2Fhome%2Fmara and %6d%61%72%61", "%2Fhome%2Fuser1 and user1"},
+    {"2001:db8:0:1:2:3:4:5 2001:db8::7", "2001:db8::1 2001:db8::7"},
     {"walrus-sft of geolab", "job1 of account1"},
     {"at owl7.hpc.uni-zz.de, of hpc.uni-zz.de.", "at host2, of domain1.example."},
     {"say \\nmara and %2Fmara%2Fx", "say \\nuser1 and %2Fuser1%2Fx"},
@@ -72,6 +75,7 @@ static const struct {
                                                                                "NodeList=host[3-7] JobName=job2"},
     {"#SBATCH -A zzlab -J hush", "#SBATCH -A account2 -J job2"},
     {"user: Hello, host: cuda:0, node: 4", "user: Hello, host: cuda:0, node: 4"},
+    {"Currently logged in as: otto (hushlab). So as: otto", "Currently logged in as: user2 (hushlab). So as: user2"},
     {"--hush-at 3 --account=zzlab", "--hush-at 3 --account=account2"},
     {"layers[0-3] fox-[03-04]", "layers[0-3] host[1,3]"},
     /* addresses */
