@@ -38,25 +38,6 @@ static bool is_default_name(struct wo_view base) {
   return rest.len == 0 || rest.ptr[0] == '.';
 }
 
-bool wo_name_submitit(struct wo_view path, struct wo_name_submitit *ret) {
-  struct wo_view rest = wo_name_base(path), numbers[3] = {{0}};
-  size_t count = 0;
-  do {
-    numbers[count] = cut_digits(&rest);
-    if (numbers[count].len == 0 || numbers[count].len > JOB_ID_DIGITS_MAX || !cut(&rest, "_")) return false;
-    count++;
-  } while (count < 3 && rest.len > 0 && wo_is_digit(rest.ptr[0]));
-  const bool is_log = wo_view_is(rest, "log.out") || wo_view_is(rest, "log.err");
-  if (count < 2 || !is_log || numbers[0].len < JOB_ID_DIGITS_MIN) return false;
-  uint64_t task = 0, rank = 0;
-  *ret = (struct wo_name_submitit){.id = numbers[0], .task = -1};
-  if (wo_number_u64(&numbers[count - 1], 1000000, &rank) != WO_OK) return false;
-  if (count == 3 && wo_number_u64(&numbers[1], 10000000, &task) != WO_OK) return false;
-  if (count == 3) ret->task = (int64_t)task;
-  ret->rank = (int32_t)rank;
-  return true;
-}
-
 /* ---- Numbers that are no ids ---- */
 
 /* The number that these digits are; UINT64_MAX for other bytes. */

@@ -9,13 +9,6 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/number.h"
 
-/* A path that ends in a slash has an empty last part; no input has such a name. */
-struct wo_view wo_name_base(struct wo_view path) {
-  size_t start = path.len;
-  while (start > 0 && path.ptr[start - 1] != '/') start--;
-  return wo_view_skip(path, start);
-}
-
 bool wo_name_is_separator(char c) {
   return c == '_' || c == '-' || c == '.';
 }
