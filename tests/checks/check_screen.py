@@ -109,7 +109,7 @@ def check_documents(binary, screen, folder, files):
     body = "\n".join(line for line in screen.split("\n") if "whyoom " not in line)
     numbers = {match.group(0) for match in SIZE.finditer(flat(body))}
     numbers |= set(re.findall(r"[\w.-]+:\d+\b", body))  # places
-    numbers |= {re.sub(r"\s*\((?:certain|likely|possible)\)|\.\.$", "", line) for line in body.split("\n") if re.match(r"[A-Z ]+: ", line)}
+    numbers |= {re.sub(r"\s*\((?:certain|likely|possible)\)|\.\.$", "", line) for line in body.split("\n") if re.match(r"[A-Z][A-Z ]*: ", line)}
     for name, words in (("page", words_of_page(page)), ("Markdown", words_of_markdown(main))):
         plain = words.lower().replace(": ", " ")
         for number in sorted(numbers):
