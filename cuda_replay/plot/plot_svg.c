@@ -12,10 +12,10 @@
 /* A class of shapes, its property, and its values on light and dark backgrounds. Classes of memory are c0, c1, ... by enum order.
  */
 static const struct {
-  const char *selector;
-  const char *property;
-  const char *light;
-  const char *dark;
+  char selector[12];
+  char property[8];
+  char light[8];
+  char dark[8];
 } colours[] = {
     {".bg", "fill", "#ffffff", "#0f1318"},         {"text", "fill", "#1d242c", "#e4e9ef"},
     {".m", "fill", "#5d6875", "#97a3b1"},          {".halo", "stroke", "#ffffff", "#0f1318"},
@@ -30,8 +30,8 @@ static const struct {
 
 /* Fill of each class of memory: cool colours for lasting memory, warm ones for short-lived memory. */
 static const struct {
-  const char *light;
-  const char *dark;
+  char light[8];
+  char dark[8];
 } class_colours[WO_CLASS_COUNT_] = {
     [WO_CLASS_UNKNOWN] = {"#5b8db8", "#5f97c4"},       [WO_CLASS_PARAMETER] = {"#2b5c9e", "#3f78c4"},
     [WO_CLASS_GRADIENT] = {"#8a6bbf", "#9d80d2"},      [WO_CLASS_OPTIMIZER] = {"#53a2c9", "#5fb0d6"},

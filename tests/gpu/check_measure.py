@@ -73,7 +73,8 @@ def verify_before(folder):
     os.mkdir(replays)
     sample = os.path.join(HERE, "..", "..", "samples", "lora-7b-24g")
     names = [os.path.join(sample, name) for name in ("slurm-90817.err", "slurm-90817.out", "run_lora.sh")]
-    for name, words in (("verify", ["verify", *names, "--trace", os.path.join(sample, "trace-90817.jsonl")]), ("some", ["replay", RECORDING])):
+    verify = ["verify", "--accept-by-hand", *names, "--trace", os.path.join(sample, "trace-90817.jsonl")]
+    for name, words in (("verify", verify), ("some", ["replay", RECORDING])):
         with open(os.path.join(replays, f"{name}.json"), "w", encoding="utf-8") as out, \
                 open(os.path.join(replays, f"{name}.err"), "w", encoding="utf-8") as error:
             status = subprocess.run([sys.argv[1], words[0], "--on", "gpu", "--format", "json", *words[1:]], env=environment_of(folder),
