@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "parsers/base/clean.h"
+
 struct signature {
   const char *bytes;
   size_t len;
@@ -135,6 +137,10 @@ static size_t measure_character(struct wo_view text) {
 bool wo_file_is_binary(struct wo_view front) {
   size_t controls = 0, foreign = 0, nuls = 0;
   for (size_t i = 0; i < front.len;) {
+    const size_t plain = wo_clean_printable_until(front, i); /* says nothing, and is nearly all of a log */
+    if (plain > i) nuls = 0;
+    if (plain == front.len) break;
+    i = plain;
     const unsigned char c = (unsigned char)front.ptr[i];
     const size_t len = measure_character(wo_view_skip(front, i));
     nuls = c == '\0' ? nuls + 1 : 0;
