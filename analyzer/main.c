@@ -186,15 +186,17 @@ static enum wo_exit prove(const struct wo_call *call, const struct wo_verify_arg
 }
 
 /* A recording among the files, or beside them by its name, is used without being asked for. */
-static void use_recordings(const struct wo_job *job, struct wo_arena *arena, struct wo_verify_args *args) {
+static void use_recordings(const struct wo_job *job, struct wo_kept_folder *kept, struct wo_arena *arena,
+                           struct wo_verify_args *args) {
   if (args->trace_count > 0 || args->takes_no_trace) return;
-  args->trace_count = wo_recordings_find(job, arena, args->traces, WO_VERIFY_TRACES_MAX);
+  args->trace_count = wo_recordings_find(job, kept, arena, args->traces, WO_VERIFY_TRACES_MAX);
 }
 
 /* Both flows meet here: the diagnosis gives its proposals, the proof returns its results. */
 static enum wo_exit run_verify(const struct wo_call *call) {
   struct wo_verify_args args;
   struct wo_verify_plan plan;
+  struct wo_kept_folder beside = {0};
   struct wo_err err = {0};
   if (wo_verify_args_read(call, &args, &err) != WO_OK) {
     wo_message_error(call->errors, (struct wo_view){0}, &err);
@@ -206,7 +208,8 @@ static enum wo_exit run_verify(const struct wo_call *call) {
     return WO_EXIT_ERROR;
   }
   const bool is_read = wo_verify_plan_read(call, &plan);
-  if (is_read) use_recordings(plan.job, &plan.arena, &args);
+  if (is_read) use_recordings(plan.job, &beside, &plan.arena, &args);
+  wo_kept_folder_done(&beside);
   const enum wo_exit code = is_read ? prove(call, &args, &plan) : WO_EXIT_ERROR;
   wo_verify_plan_done(&plan);
   return code;
@@ -232,9 +235,16 @@ static void draw_recording(const struct wo_call *call, const struct wo_verify_ar
   }
 }
 
+/* What proofs of one call's jobs keep: the plan lives as long as its report. */
+struct proofs {
+  struct wo_verify_plan plan;
+  struct wo_kept_folder beside;
+};
+
 /* Replays the recording of a diagnosed job: the report then says what that shows, and not only what two intervals allow. */
 static void prove_report(void *context, const struct wo_call *call, struct wo_arena *arena, struct wo_report *report) {
-  struct wo_verify_plan *const plan = context;
+  struct proofs *const proofs = context;
+  struct wo_verify_plan *const plan = &proofs->plan;
   struct wo_verify_args args = {0};
   struct wo_text proved = {0};
   struct gpu_watch watch = {0};
@@ -242,7 +252,7 @@ static void prove_report(void *context, const struct wo_call *call, struct wo_ar
   wo_verify_plan_done(plan);
   *plan = (struct wo_verify_plan){0};
   wo_arena_init(&plan->arena, WO_LIMIT_REPORT_BYTES);
-  use_recordings(report->job, &plan->arena, &args);
+  use_recordings(report->job, &proofs->beside, &plan->arena, &args);
   args.is_quick = call->format != WO_OUT_JSON; /* people wait for it, and need no figure of what does not fit */
   if (args.trace_count == 0 || wo_verify_plan_fill(report, plan) != WO_OK) return;
   const struct wo_replay_hooks hooks = make_hooks(&watch);
@@ -256,10 +266,11 @@ static void prove_report(void *context, const struct wo_call *call, struct wo_ar
 }
 
 static enum wo_exit run_diagnose(const struct wo_call *call) {
-  struct wo_verify_plan plan = {0};
-  const struct wo_prover prover = {.context = &plan, .prove = prove_report};
+  struct proofs proofs = {0};
+  const struct wo_prover prover = {.context = &proofs, .prove = prove_report};
   const enum wo_exit code = wo_run_diagnose(call, &prover);
-  wo_verify_plan_done(&plan);
+  wo_verify_plan_done(&proofs.plan);
+  wo_kept_folder_done(&proofs.beside);
   return code;
 }
 

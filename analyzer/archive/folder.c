@@ -74,3 +74,17 @@ void wo_folder_done(struct wo_folder *folder) {
   free(folder->items);
   *folder = (struct wo_folder){0};
 }
+
+const struct wo_folder *wo_kept_folder_list(struct wo_kept_folder *kept, const char *path) {
+  if (kept->path && strcmp(kept->path, path) == 0) return &kept->list;
+  wo_kept_folder_done(kept);
+  kept->path = strdup(path);
+  if (kept->path) wo_folder_list(path, NULL, &kept->list, NULL);
+  return &kept->list;
+}
+
+void wo_kept_folder_done(struct wo_kept_folder *kept) {
+  if (kept->path) wo_folder_done(&kept->list);
+  free(kept->path);
+  *kept = (struct wo_kept_folder){0};
+}

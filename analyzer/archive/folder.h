@@ -29,4 +29,16 @@ enum wo_status wo_folder_list(const char *path, bool (*wants)(struct wo_view nam
 
 void wo_folder_done(struct wo_folder *folder);
 
+/* The folder that was listed last, whole, for a call about many jobs of one folder. Begins as {0}. */
+struct wo_kept_folder {
+  struct wo_folder list;
+  char *path;
+};
+
+/* The entries of a folder as they were when it was asked for the last time before another one. Lives until the next call with
+ * another path. What could be listed; nothing without memory. */
+const struct wo_folder *wo_kept_folder_list(struct wo_kept_folder *kept, const char *path);
+
+void wo_kept_folder_done(struct wo_kept_folder *kept);
+
 #endif

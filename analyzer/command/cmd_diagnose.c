@@ -95,12 +95,12 @@ static enum wo_exit read_job(const struct wo_call *call, const struct wo_pack *p
 }
 
 /* The .out of a failed job says nothing of its .err, so the other logs of the job are read too. */
-static enum wo_exit read_with_siblings(const struct wo_call *call, const struct wo_pack *pack, const struct wo_intake_job *paths,
-                                       struct wo_job **ret_job) {
+static enum wo_exit read_with_siblings(const struct wo_call *call, const struct wo_pack *pack, struct wo_kept_folder *kept,
+                                       const struct wo_intake_job *paths, struct wo_job **ret_job) {
   struct wo_arena arena;
   size_t count = 0;
   wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
-  char **const all = wo_intake_add_logs(&arena, paths->paths, paths->count, call->errors, &count);
+  char **const all = wo_intake_add_logs(&arena, kept, paths->paths, paths->count, call->errors, &count);
   const enum wo_exit code = all != NULL ? read_job(call, pack, all, count, ret_job) : WO_EXIT_ERROR;
   wo_arena_done(&arena);
   return code;
@@ -123,6 +123,7 @@ enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pac
                                  struct wo_job **ret_job) {
   const struct wo_intake_job nothing = {.paths = words};
   struct wo_intake intake;
+  struct wo_kept_folder kept = {0};
   enum wo_exit code = WO_EXIT_ERROR;
   *ret_job = NULL;
   bool has_memory = wo_intake_make(words, count, call->errors, &intake) == WO_OK;
@@ -131,11 +132,12 @@ enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pac
     snprintf(takes, sizeof takes, "`whyoom %s` takes", call->command->name);
     refuse_jobs(call, &intake, takes, "");
   } else if (has_memory && (intake.job_count == 1 || count == 0)) {
-    code = read_with_siblings(call, pack, count == 0 ? &nothing : &intake.jobs[0], ret_job);
+    code = read_with_siblings(call, pack, &kept, count == 0 ? &nothing : &intake.jobs[0], ret_job);
     if (intake.is_incomplete) code = WO_EXIT_ERROR;
     has_memory = *ret_job != NULL;
   }
   if (!has_memory) wo_command_fail_memory(call);
+  wo_kept_folder_done(&kept);
   wo_intake_done(&intake);
   return code;
 }
@@ -181,9 +183,9 @@ static bool is_of_several_jobs(const struct wo_call *call, const struct wo_job *
 /* Diagnoses one job; `call` has its files as words. If an input could not be read, the exit code is that of an error whatever was
  * found, and --exit-zero does not change it. */
 static enum wo_exit diagnose_job(const struct wo_call *call, const struct wo_prover *prover, const struct wo_pack *pack,
-                                 const struct wo_intake_job *paths) {
+                                 struct wo_kept_folder *kept, const struct wo_intake_job *paths) {
   struct wo_job *job = NULL;
-  const enum wo_exit reading = read_with_siblings(call, pack, paths, &job);
+  const enum wo_exit reading = read_with_siblings(call, pack, kept, paths, &job);
   enum wo_exit code = WO_EXIT_ERROR;
   if (job && (is_of_several_jobs(call, job, job->path_count) || !has_text(call, job))) {
     wo_job_free(job);
@@ -228,6 +230,8 @@ static void add_heading(const struct wo_call *call, const struct wo_intake_job *
 static enum wo_exit diagnose_jobs(const struct wo_call *call, const struct wo_prover *prover, const struct wo_pack *pack,
                                   const struct wo_intake *intake) {
   enum wo_exit code = intake->is_incomplete ? WO_EXIT_ERROR : WO_EXIT_FINE;
+  struct wo_kept_folder kept = {0};
+  bool is_drained = true;
   if (call->format == WO_OUT_HTML && intake->job_count > 1) {
     refuse_jobs(call, intake, "--format html makes one page of",
                 " (`whyoom scan --format html` makes a page of all jobs in a folder)");
@@ -236,16 +240,17 @@ static enum wo_exit diagnose_jobs(const struct wo_call *call, const struct wo_pr
   if (intake->job_count > JOBS_FOR_A_TABLE)
     wo_message(call->errors, (struct wo_view){0},
                "%zu jobs, one report for each: `whyoom scan` with their folder makes one table", intake->job_count);
-  for (size_t i = 0; i < intake->job_count; i++) {
+  for (size_t i = 0; i < intake->job_count && is_drained; i++) {
     struct wo_call one = *call;
     one.words = intake->jobs[i].paths;
     one.word_count = intake->jobs[i].count;
     if (intake->job_count > 1) add_heading(call, &intake->jobs[i], i == 0);
-    const enum wo_exit found = diagnose_job(&one, prover, pack, &intake->jobs[i]);
+    const enum wo_exit found = diagnose_job(&one, prover, pack, &kept, &intake->jobs[i]);
     if (found > code) code = found;
-    if (i + 1 < intake->job_count && call->drain && !call->drain(call)) return WO_EXIT_ERROR;
+    is_drained = i + 1 == intake->job_count || !call->drain || call->drain(call);
   }
-  return code;
+  wo_kept_folder_done(&kept);
+  return is_drained ? code : WO_EXIT_ERROR;
 }
 
 bool wo_command_is_slurm_log(const char *name) {

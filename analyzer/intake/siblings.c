@@ -15,6 +15,7 @@ enum { NAMES_SHOWN = 6 };
 
 struct siblings {
   struct wo_arena *arena;
+  struct wo_kept_folder *kept;
   char **paths; /* those that were named, then those that were found */
   size_t named, count;
   size_t left_out;
@@ -24,7 +25,7 @@ struct siblings {
 
 static bool is_stream_word(struct wo_view word) {
   static const char *const words[] = {"out", "err", "log", "stdout", "stderr", "gz", "xz", "zst"};
-  return WO_NAME_IS_ANY(word, words);
+  return wo_is_alpha(word.ptr[0]) && WO_NAME_IS_ANY(word, words); /* most words that are asked about are ids */
 }
 
 /* The next word that does not say which stream of the program a file holds; empty at the end. */
@@ -37,9 +38,22 @@ static struct wo_view next_word(struct wo_view *rest) {
   return word;
 }
 
+/* The words with which both names begin, and the separator behind them. */
+static size_t common_front(struct wo_view a, struct wo_view b) {
+  size_t len = 0, end = 0;
+  while (len < a.len && len < b.len && a.ptr[len] == b.ptr[len]) {
+    len++;
+    if (wo_name_is_separator(a.ptr[len - 1])) end = len;
+  }
+  return end;
+}
+
 /* Whether two names differ only in the stream that they name. */
 static bool differ_in_stream(struct wo_view a, struct wo_view b) {
+  const size_t front = common_front(a, b);
   struct wo_view left = {0}, right = {0};
+  a = wo_view_skip(a, front);
+  b = wo_view_skip(b, front);
   do {
     left = next_word(&a);
     right = next_word(&b);
@@ -71,16 +85,31 @@ static bool share_id(struct wo_arena *arena, struct wo_view a, struct wo_view b)
   return grouping.group_count == 1 && grouping.groups[0].log_count == 2 && grouping.groups[0].job_id.len > 0;
 }
 
-/* Whether the name in the folder is that of a log of the job. The id is looked for as text first, since a folder may hold many
- * thousand names. */
-static bool is_of_job(const struct siblings *found, struct wo_view folder, struct wo_view name) {
-  for (size_t i = 0; i < found->named; i++) {
-    const struct wo_view path = wo_view_of(found->paths[i]), base = wo_name_base(path);
+/* A log of the folder that was named: what its name has in common with those of its job. */
+struct named_log {
+  struct wo_view base, id;
+};
+
+/* The named logs of a folder; NULL without memory. */
+static struct named_log *logs_in(const struct siblings *found, struct wo_view folder, size_t *ret_count) {
+  struct named_log *const logs = wo_arena_array(found->arena, found->named, sizeof *logs);
+  *ret_count = 0;
+  for (size_t i = 0; logs != NULL && i < found->named; i++) {
+    const struct wo_view path = wo_view_of(found->paths[i]);
     int64_t task = -1;
     if (!wo_view_equal(folder_of(path), folder) || !wo_group_is_log(path)) continue;
-    if (differ_in_stream(base, name)) return true;
-    const struct wo_view id = wo_name_id(path, &task);
-    if (id.len > 0 && wo_view_find(name, id, 0) != WO_NOT_FOUND && share_id(found->arena, base, name)) return true;
+    logs[(*ret_count)++] = (struct named_log){wo_name_base(path), wo_name_id(path, &task)};
+  }
+  return logs;
+}
+
+/* Whether the name is that of a log of the job. The id is looked for as text first, since a folder may hold many thousand names.
+ */
+static bool is_of_job(const struct siblings *found, const struct named_log *logs, size_t count, struct wo_view name) {
+  for (size_t i = 0; i < count; i++) {
+    if (differ_in_stream(logs[i].base, name)) return true;
+    const struct wo_view id = logs[i].id;
+    if (id.len > 0 && wo_view_find(name, id, 0) != WO_NOT_FOUND && share_id(found->arena, logs[i].base, name)) return true;
   }
   return false;
 }
@@ -101,17 +130,17 @@ static bool add_log(struct siblings *found, struct wo_view folder, struct wo_vie
 
 /* A folder that cannot be listed has nothing beside the log: reading the log itself says what is wrong. */
 static bool look_into(struct siblings *found, struct wo_view folder) {
-  struct wo_folder list = {0};
   const struct wo_view path = wo_arena_copy(found->arena, folder.len > 0 ? folder : WO_VIEW("."));
-  if (path.ptr == NULL) return false;
-  wo_folder_list(path.ptr, wo_group_is_log, &list, NULL);
+  size_t count = 0;
+  const struct named_log *const logs = logs_in(found, folder, &count);
+  if (path.ptr == NULL || logs == NULL) return false;
+  const struct wo_folder *const list = wo_kept_folder_list(found->kept, path.ptr);
   bool is_good = true;
-  for (size_t i = 0; i < list.count && is_good; i++) {
-    const struct wo_view name = wo_view_of(list.items[i].name);
-    if (list.items[i].kind == WO_ENTRY_FOLDER || !wo_group_is_log(name) || !is_of_job(found, folder, name)) continue;
+  for (size_t i = 0; i < list->count && is_good; i++) {
+    const struct wo_view name = wo_view_of(list->items[i].name);
+    if (list->items[i].kind == WO_ENTRY_FOLDER || !is_of_job(found, logs, count, name) || !wo_group_is_log(name)) continue;
     is_good = add_log(found, folder, name);
   }
-  wo_folder_done(&list);
   return is_good;
 }
 
@@ -144,8 +173,9 @@ static void report_added(const struct siblings *found, struct wo_text *errors) {
   wo_text_done(&names);
 }
 
-char **wo_intake_add_logs(struct wo_arena *arena, char **paths, size_t count, struct wo_text *errors, size_t *ret_count) {
-  struct siblings found = {.arena = arena, .named = count, .count = count};
+char **wo_intake_add_logs(struct wo_arena *arena, struct wo_kept_folder *kept, char **paths, size_t count, struct wo_text *errors,
+                          size_t *ret_count) {
+  struct siblings found = {.arena = arena, .kept = kept, .named = count, .count = count};
   found.paths = wo_arena_array(arena, count + WO_LIMIT_SIBLING_LOGS + 1, sizeof *found.paths);
   if (found.paths == NULL) return NULL;
   if (count > 0) memcpy(found.paths, paths, count * sizeof *paths);

@@ -99,6 +99,7 @@ static void test_siblings(void **state) {
     const char *named, *added;
   } asked[] = {{"slurm-7001.out", " slurm-7001.err train-7001.log"}, {"a.out", " a.err"}, {"ab.err", ""}, {"run.sbatch", ""}};
   char folder[TEXT_BYTES], path[2 * TEXT_BYTES];
+  struct wo_kept_folder kept = {0};
   assert_true(wo_files_scratch(folder, sizeof folder));
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     snprintf(path, sizeof path, "%s/%s", folder, names[i]);
@@ -111,7 +112,7 @@ static void test_siblings(void **state) {
     snprintf(path, sizeof path, "%s/%s", folder, asked[i].named);
     char *paths[] = {path};
     wo_arena_init(&arena, 1 << 20);
-    char **const all = wo_intake_add_logs(&arena, paths, 1, &errors, &count);
+    char **const all = wo_intake_add_logs(&arena, &kept, paths, 1, &errors, &count);
     assert_non_null(all);
     for (size_t k = 1; k < count; k++) wo_text_add(&added, " %s", all[k] + strlen(folder) + 1);
     if (!wo_view_is((struct wo_view){added.ptr, added.len}, asked[i].added) && (added.len > 0 || asked[i].added[0] != '\0'))
@@ -120,6 +121,7 @@ static void test_siblings(void **state) {
     wo_text_done(&errors);
     wo_arena_done(&arena);
   }
+  wo_kept_folder_done(&kept);
   wo_files_remove_scratch(folder);
 }
 
