@@ -165,7 +165,7 @@ static enum wo_exit prove(const struct wo_call *call, const struct wo_verify_arg
   const struct wo_replay_hooks hooks = make_hooks(&watch);
   const bool is_json = call->format == WO_OUT_JSON;
   struct wo_text proved = {0}, diff = {0};
-  struct wo_verify_answer answer = {.proofs = plan->proofs};
+  struct wo_verify_answer answer = {.proofs = plan->proofs, .as_it_was = &plan->as_it_was};
   enum wo_exit code = wo_run_verify(call, args, &plan->diagnosed, &hooks, &answer, &proved);
   const struct wo_view text = {proved.ptr, proved.len};
   /* The output of --patch is the diff alone, for `| git apply`; the report goes to stderr. */
@@ -256,7 +256,7 @@ static void prove_report(void *context, const struct wo_call *call, struct wo_ar
   args.is_quick = call->format != WO_OUT_JSON; /* people wait for it, and need no figure of what does not fit */
   if (args.trace_count == 0 || wo_verify_plan_fill(report, plan) != WO_OK) return;
   const struct wo_replay_hooks hooks = make_hooks(&watch);
-  struct wo_verify_answer answer = {.proofs = plan->proofs};
+  struct wo_verify_answer answer = {.proofs = plan->proofs, .as_it_was = &plan->as_it_was};
   if (wo_run_verify(call, &args, &plan->diagnosed, &hooks, &answer, &proved) != WO_EXIT_ERROR) {
     if (!wo_verify_plan_attach(plan, answer.choices, answer.choice_count, &answer.chosen, report)) arena->is_exhausted = true;
     if (call->format == WO_OUT_JSON) report->verify_json = wo_arena_copy(arena, (struct wo_view){proved.ptr, proved.len});

@@ -171,11 +171,32 @@ static enum wo_suffices compare(struct wo_interval saved, const struct wo_shorta
   return saved.hi < shortage->bytes.lo ? WO_SUFFICES_NO : WO_SUFFICES_MAYBE;
 }
 
+static void support(const struct wo_diagnosis *diagnosis, const char *verdict, struct wo_view why, struct wo_finding_fix *out) {
+  if (why.len > 0) out->support = wo_arena_format(diagnosis->arena, "%s: %.*s", verdict, WO_SHOWN(why));
+}
+
 /* A rule may know better than two independent intervals: states and their saving depend on the same unknown number format. */
-static enum wo_suffices overrule(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, enum wo_suffices verdict) {
-  if (fix->saves_enough && wo_expr_truth(fix->saves_enough, &diagnosis->source) == WO_TRUE) return WO_SUFFICES_YES;
-  if (fix->saves_too_little && wo_expr_truth(fix->saves_too_little, &diagnosis->source) == WO_TRUE) return WO_SUFFICES_NO;
-  return verdict;
+static void overrule(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_finding_fix *out) {
+  const struct wo_template *say = NULL;
+  if (fix->saves_enough && wo_expr_truth(fix->saves_enough, &diagnosis->source) == WO_TRUE) {
+    out->suffices = WO_SUFFICES_YES;
+    say = fix->enough_say;
+  } else if (fix->saves_too_little && wo_expr_truth(fix->saves_too_little, &diagnosis->source) == WO_TRUE) {
+    out->suffices = WO_SUFFICES_NO;
+    say = fix->too_little_say;
+  }
+  const struct wo_view why = say ? wo_template_render(say, &diagnosis->source, diagnosis->arena, NULL) : (struct wo_view){0};
+  support(diagnosis, out->suffices == WO_SUFFICES_YES ? "enough" : "not enough", why, out);
+}
+
+/* What a fix frees is bounded by what is there. Where only more than that is enough, because the job would have needed more than
+ * the card, the verdict rests on what it would need less. */
+static void support_beyond_cap(const struct wo_diagnosis *diagnosis, struct wo_interval saved, struct wo_finding_fix *out) {
+  if (out->suffices != WO_SUFFICES_YES || out->saves_bytes.lo >= out->shortage_bytes.hi) return;
+  const struct wo_view why =
+      wo_arena_format(diagnosis->arena, "it would need %.1f GiB less at least, and at most %.1f GiB is missing",
+                      saved.lo / WO_GIB, out->shortage_bytes.hi / WO_GIB);
+  support(diagnosis, "enough", why, out);
 }
 
 bool wo_suffice_judge(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, const struct wo_shortage *shortage,
@@ -197,9 +218,10 @@ bool wo_suffice_judge(const struct wo_diagnosis *diagnosis, const struct wo_fix 
       out->saves_bytes = cap_saving(diagnosis, fix, saved);
       out->saves_formula = wo_template_render(fix->saves_formula, &diagnosis->source, diagnosis->arena, NULL);
       out->suffices = compare(saved, shortage);
+      support_beyond_cap(diagnosis, saved, out);
     }
   }
-  out->suffices = overrule(diagnosis, fix, out->suffices);
+  overrule(diagnosis, fix, out);
   return true;
 }
 

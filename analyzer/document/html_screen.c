@@ -129,9 +129,10 @@ static void write_others(struct wo__html *h) {
   struct wo_text *const out = h->out;
   if (screen->other_count == 0) return;
   wo_text_add(out,
-              "<section id=\"others\" aria-labelledby=\"others-title\"><h2 id=\"others-title\">If that is not enough</h2>\n"
+              "<section id=\"others\" aria-labelledby=\"others-title\"><h2 id=\"others-title\">%s</h2>\n"
               "<table class=\"stack\"><thead><tr><th scope=\"col\">#</th><th scope=\"col\">change</th>"
-              "<th scope=\"col\">memory</th><th scope=\"col\">price</th><th scope=\"col\">enough?</th></tr></thead><tbody>\n");
+              "<th scope=\"col\">memory</th><th scope=\"col\">price</th><th scope=\"col\">enough?</th></tr></thead><tbody>\n",
+              screen->is_first_proven ? "Other ways" : "If that is not enough");
   for (size_t i = 0; i < screen->other_count; i++) {
     const struct wo_screen_fix *const fix = &screen->others[i];
     wo_text_add(out, "<tr%s><td class=\"number\" data-label=\"#\">%zu</td><td data-label=\"change\"><a href=\"#fix-%zu\">",

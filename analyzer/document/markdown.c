@@ -91,8 +91,8 @@ static struct wo_view judgement_of(struct wo__markdown *m, const struct wo_findi
 static void write_others(struct wo__markdown *m) {
   const struct wo_screen *const screen = m->screen;
   if (screen->other_count == 0) return;
-  wo_text_add(m->out,
-              "### If that is not enough\n\n| # | change | memory | price | enough? |\n| ---: | --- | --- | --- | --- |\n");
+  wo_text_add(m->out, "### %s\n\n| # | change | memory | price | enough? |\n| ---: | --- | --- | --- | --- |\n",
+              screen->is_first_proven ? "Other ways" : "If that is not enough");
   for (size_t i = 0; i < screen->other_count && i < OTHERS_MAX; i++) {
     const struct wo_screen_fix *const fix = &screen->others[i];
     wo_text_add(m->out, "| %zu | ", fix->number);

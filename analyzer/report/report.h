@@ -65,6 +65,9 @@ static inline bool wo_report_tells_failure(const struct wo_report *report) {
   return report->finding_count > 0 && report->findings[0].cause->is_failure;
 }
 
+/* Whether a replay, or else the comparison with what is missing, shows that the fix alone is not enough. */
+bool wo_report_is_refuted(const struct wo_finding_fix *fix);
+
 /* The place among the fixes of the first finding of the one to make first: the first that no recording refutes, else the first.
  * The finding must have a fix. */
 size_t wo_report_first_fix(const struct wo_finding *finding);

@@ -284,10 +284,14 @@ enum wo_status wo_report_make_brief(const struct wo_job *job, const struct wo_pa
   return make(job, pack, true, ret_report);
 }
 
+bool wo_report_is_refuted(const struct wo_finding_fix *fix) {
+  return fix->proof != NULL && fix->proof->is_tried ? fix->proof->margin_bytes < 0 : fix->suffices == WO_SUFFICES_NO;
+}
+
 size_t wo_report_first_fix(const struct wo_finding *finding) {
   for (size_t i = 0; i < finding->fix_count; i++) {
-    const struct wo_proof *const proof = finding->fixes[i].proof;
-    if (!proof || !proof->is_tried || proof->margin_bytes >= 0) return i;
+    const struct wo_finding_fix *const fix = &finding->fixes[i];
+    if (fix->cost_rank != WO_COST_RANK_MAX && !wo_report_is_refuted(fix)) return i;
   }
   return 0;
 }

@@ -56,20 +56,24 @@ static void add_replayed(struct wo_text *text, const struct wo_proof *proof) {
   wo_text_add(text, ", %s is %s", WO_BYTES_TEXT(fabs(proof->margin_bytes)), proof->margin_bytes < 0 ? "missing" : "left");
 }
 
+const char *wo_report_verdict_words(enum wo_suffices suffices) {
+  static const char *const words[] = {[WO_SUFFICES_UNKNOWN] = "",
+                                      [WO_SUFFICES_YES] = "enough",
+                                      [WO_SUFFICES_MAYBE] = "may be enough",
+                                      [WO_SUFFICES_NO] = "not enough"};
+  return words[suffices];
+}
+
 void wo_report_add_verdict(struct wo_text *text, const struct wo_finding_fix *fix) {
-  static const char *const verdicts[] = {[WO_SUFFICES_UNKNOWN] = "",
-                                         [WO_SUFFICES_YES] = "enough",
-                                         [WO_SUFFICES_MAYBE] = "may be enough",
-                                         [WO_SUFFICES_NO] = "not enough"};
-  if (fix->support.len > 0) {
-    wo_text_add_view(text, fix->support);
-    return;
-  }
   if (fix->proof != NULL && fix->proof->is_tried) {
     add_replayed(text, fix->proof);
     return;
   }
-  const char *const verdict = verdicts[fix->suffices];
+  if (fix->support.len > 0) {
+    wo_text_add_view(text, fix->support);
+    return;
+  }
+  const char *const verdict = wo_report_verdict_words(fix->suffices);
   wo_text_add(text, "%s", verdict);
   if (!fix->has_saves) return;
   wo_text_add(text, "%sfrees ", verdict[0] != '\0' ? ": " : "");

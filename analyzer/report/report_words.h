@@ -13,6 +13,9 @@ void wo_report_add_range(struct wo_text *text, struct wo_interval bytes);
 /* Adds a known value as people write it; nothing for one without a unit. Durations are written as SLURM prints them. */
 void wo_report_add_value(struct wo_text *text, const struct wo_value *value);
 
+/* "enough", "may be enough", "not enough"; empty for unknown. */
+const char *wo_report_verdict_words(enum wo_suffices suffices);
+
 /* Adds whether a fix is enough, with the interval that supports it: "enough: frees 1.2 to 4.4 GiB where 166 to 799 MiB is
  * missing"; after a replay "enough: replayed, 1.02 GiB is left". Nothing when nothing is known. */
 void wo_report_add_verdict(struct wo_text *text, const struct wo_finding_fix *fix);

@@ -51,11 +51,12 @@ struct wo_screen {
   struct wo_view quote;                  /* the words of the log, where no number shows the failure; or empty */
   struct wo_view where;                  /* "slurm-90817.err:59, finetune_lora.py:132"; or empty */
   struct wo_screen_fix first;            /* number 0: none */
+  bool is_first_proven;                  /* by a recording: the others are other ways, and not for when it is not enough */
   struct wo_view first_verdict;          /* "enough: frees 1.2 to 4.4 GiB, 166 to 799 MiB is missing"; or empty */
   struct wo_screen_change changes[WO_SCREEN_CHANGES_MAX];
   size_t change_count;                /* kept */
   size_t more_changes;                /* left out */
-  const struct wo_screen_fix *others; /* the fixes after the first */
+  const struct wo_screen_fix *others; /* the fixes after the first; those that a recording refutes are last */
   size_t other_count;
   struct wo_view also;    /* other findings, with their confidence; or empty */
   struct wo_view already; /* "gradient checkpointing, 16-bit weights": set in the job; or empty */

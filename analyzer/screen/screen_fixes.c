@@ -1,16 +1,16 @@
 /* The change to make first, and the others in a table. */
 #include <stdio.h>
+#include <string.h>
 
 #include "analyzer/report/report_words.h"
 #include "analyzer/screen/screen_internal.h"
 #include "analyzer/story/story.h"
 #include "parsers/base/units.h"
 
-/* Up to the first ':' or ';': "usually 5 to 15 % slower: more, smaller passes" says enough before it. */
+/* Up to the first of these marks: "usually 5 to 15 % slower: more, smaller passes" says enough before it. */
 static struct wo_view first_clause(struct wo_view text) {
   for (size_t i = 0; i < text.len; i++) {
-    if ((text.ptr[i] == ':' || text.ptr[i] == ';') && (i + 1 == text.len || text.ptr[i + 1] == ' '))
-      return wo_view_sub(text, 0, i);
+    if (strchr(":;,", text.ptr[i]) && (i + 1 == text.len || text.ptr[i + 1] == ' ')) return wo_view_sub(text, 0, i);
   }
   return text;
 }
@@ -115,6 +115,7 @@ static struct wo_view verdict_of(struct wo__screen_maker *m, const struct wo_fin
 
 static void make_first(struct wo__screen_maker *m, const struct wo_finding_fix *fix, size_t number) {
   m->screen->first = make_fix(m, fix, number);
+  m->screen->is_first_proven = fix->proof != NULL && fix->proof->is_tried && fix->proof->fits;
   m->screen->first_verdict = verdict_of(m, fix);
   for (size_t i = 0; i < fix->change_count; i++) add_setting(m, &fix->changes[i]);
   for (size_t i = 0; i < fix->command_count; i++) add_change(m, (struct wo_screen_change){.text = fix->commands[i]});
@@ -147,10 +148,13 @@ void wo__screen_fixes(struct wo__screen_maker *m) {
   } else if (finding->fix_count > 0) {
     make_first(m, &finding->fixes[first], first + 1);
   }
-  for (size_t i = 0; i < finding->fix_count; i++) {
-    const bool is_first = supported == NULL && i == first;
-    if (!is_first && finding->fixes[i].cost_rank != WO_COST_RANK_MAX)
-      others[m->screen->other_count++] = make_fix(m, &finding->fixes[i], i + 1);
+  for (int pass = 0; pass < 2; pass++) { /* what is not enough comes last */
+    for (size_t i = 0; i < finding->fix_count; i++) {
+      const struct wo_finding_fix *const fix = &finding->fixes[i];
+      const bool is_first = supported == NULL && i == first, is_last = wo_report_is_refuted(fix);
+      if (!is_first && fix->cost_rank != WO_COST_RANK_MAX && is_last == (pass == 1))
+        others[m->screen->other_count++] = make_fix(m, fix, i + 1);
+    }
   }
   m->screen->others = others;
   make_already(m, finding);

@@ -272,10 +272,11 @@ static void put_table(const struct wo_page *page, const struct wo_screen *screen
   bool has_enough = false;
   for (size_t i = 0; i < rows; i++) has_enough = has_enough || screen->others[i].is_enough;
   wo_page_break(page, 0);
-  wo_page_put(page, WO_TINT_STRONG, WO_VIEW("IF NOT ENOUGH"));
+  const struct wo_view heading = wo_view_of(screen->is_first_proven ? "OTHER WAYS" : "IF NOT ENOUGH");
+  wo_page_put(page, WO_TINT_STRONG, heading);
   const char *const mark = has_enough ? "  (* enough alone)" : "";
   wo_text_add(page->out, "%s", mark);
-  const size_t column = sizeof "IF NOT ENOUGH" - 1 + strlen(mark);
+  const size_t column = heading.len + strlen(mark);
   wo_text_repeat(page->out, ' ', 6 + title > column ? 6 + title - column : 1);
   const bool has_price = width >= 6 + title + 1 + FREES_COLUMNS + PRICE_MIN;
   wo_text_add(page->out, has_price ? "frees             price" : "frees");

@@ -6,7 +6,9 @@
 
 #include "analyzer/diagnosis/ladder.h"
 #include "analyzer/files/names.h"
+#include "analyzer/report/report_words.h"
 #include "analyzer/verify/verify_states.h"
+#include "parsers/base/units.h"
 
 /* Findings whose fixes are tried, and the most fixes of all of them. */
 enum { FINDINGS_MAX = 2 };
@@ -183,6 +185,27 @@ static const struct wo_proof *proof_of(const struct wo_verify_plan *plan, struct
   return NULL;
 }
 
+/* A recording may show that more is missing in the whole step than at the request that failed. What no replay can make is then
+ * compared with that. */
+static void judge_by_recording(struct wo_verify_plan *plan, struct wo_finding_fix *fix) {
+  const struct wo_proof *const was = &plan->as_it_was;
+  const double missing = -was->margin_bytes;
+  const bool is_judged = fix->has_saves && (fix->suffices == WO_SUFFICES_YES || fix->suffices == WO_SUFFICES_MAYBE);
+  struct wo_text text = {0};
+  if (fix->proof || !was->is_tried || !is_judged || fix->support.len > 0 || missing <= fix->shortage_bytes.hi) return;
+  fix->suffices = fix->saves_bytes.lo >= missing  ? WO_SUFFICES_YES
+                  : fix->saves_bytes.hi < missing ? WO_SUFFICES_NO
+                                                  : WO_SUFFICES_MAYBE;
+  wo_text_add(&text, "%s: frees ", wo_report_verdict_words(fix->suffices));
+  wo_report_add_range(&text, fix->saves_bytes);
+  wo_text_add(&text, ", the whole step on ");
+  wo_text_add_clean(&text, wo_name_base(was->path));
+  wo_text_add(&text, " lacks %s", WO_BYTES_TEXT(missing));
+  fix->support = wo_arena_copy(&plan->arena, (struct wo_view){text.ptr, text.len});
+  if (text.is_failed) plan->arena.is_exhausted = true;
+  wo_text_done(&text);
+}
+
 /* Adds the proofs to copies of the findings, which belong to the report. */
 static bool add_proofs(struct wo_verify_plan *plan, struct wo_report *report) {
   struct wo_finding *const findings = wo_arena_array(&plan->arena, report->finding_count + 1, sizeof *findings);
@@ -194,11 +217,12 @@ static bool add_proofs(struct wo_verify_plan *plan, struct wo_report *report) {
     for (size_t k = 0; k < findings[i].fix_count; k++) {
       fixes[k] = findings[i].fixes[k];
       fixes[k].proof = proof_of(plan, fixes[k].id);
+      judge_by_recording(plan, &fixes[k]);
     }
     findings[i].fixes = fixes;
   }
   report->findings = findings;
-  return true;
+  return !wo_arena_is_exhausted(&plan->arena);
 }
 
 /* ---- The chosen change ---- */

@@ -15,6 +15,7 @@ struct wo_verify_plan {
   struct wo_diagnosed diagnosed;
   struct wo_finding_fix *fixes; /* copies, in the order of the proposals */
   struct wo_proof *proofs;      /* one for each proposal, for the proof to fill */
+  struct wo_proof as_it_was;    /* for the proof to fill: the recorded job without any change */
   bool is_complete;             /* every input could be read */
 };
 

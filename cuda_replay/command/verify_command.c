@@ -263,6 +263,8 @@ static void fill_proofs(const struct wo_verify *verify, struct wo_verify_answer 
     if (row && row->result.fit != WO_VERIFY_UNTRIED) answer->proofs[i] = proof_of(verify, &row->as_proposed);
     if (row && row->is_rough) answer->proofs[i].is_rough = true;
   }
+  const bool is_recorded = !verify->asked.is_reconstructed && verify->baseline.fit != WO_VERIFY_UNTRIED;
+  if (is_recorded && answer->as_it_was) *answer->as_it_was = proof_of(verify, &verify->baseline);
   if (verify->verdict == WO_VERIFY_PROVEN) answer->chosen = proof_of(verify, &verify->chosen->result);
   if (!verify->chosen || verify->verdict == WO_VERIFY_NOT_SHOWN) return;
   answer->choice_count = verify->chosen->choice_count;

@@ -31,6 +31,8 @@ enum wo_status wo_verify_args_read(const struct wo_call *call, struct wo_verify_
 /* The result for the caller's own report. */
 struct wo_verify_answer {
   struct wo_proof *proofs; /* one for each proposal, filled; the caller provides the memory */
+  struct wo_proof
+      *as_it_was; /* the recorded job, its failed step completed; not tried without a recording. By the caller or NULL */
   struct wo_choice choices[WO_CHOICES_MAX];
   size_t choice_count;    /* 0: no fix is chosen */
   bool is_open_by_hand;   /* a part of them is a change of the program that is still to be made */

@@ -351,7 +351,7 @@ static enum wo_verify_verdict judge(const struct wo_verify *verify) {
 static enum wo_status try_baseline(struct maker *maker) {
   const struct wo_verify_request *const request = maker->request;
   const struct wo_verify_search search = {request->subjects, request->subject_count,
-                                          .shuffles = request->is_quick ? 0 : WO_WHATIF_SHUFFLES};
+                                          .shuffles = WO_WHATIF_SHUFFLES};
   if (request->subject_count == 0) return cannot(&(struct wo_verify_row){0}, ""), WO_OK;
   return wo_verify_search_try(&search, NULL, &maker->verify->baseline, maker->err);
 }

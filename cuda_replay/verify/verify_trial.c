@@ -264,23 +264,27 @@ struct bracket {
 };
 
 /* With unlimited memory an allocator keeps everything; with less it gives back idle memory and continues. A program needs the
- * smallest card on which it runs, not the memory that it takes on an unlimited one. needs_all: it must run at every order of
+ * smallest card on which it runs, not the memory that it takes on an unlimited one. That is seldom far above the bytes alive at
+ * once, and a capacity that fails is soon known, so the search goes up in growing steps. needs_all: it must run at every order of
  * addresses, else at one. */
 static enum wo_status narrow(const struct trial *trial, const struct wo_alloc_pattern *pattern, bool needs_all,
                              struct bracket *bracket, struct wo_err *err) {
   unsigned order = 0;
+  uint64_t probe_bytes = bracket->fails_bytes / LEAST_STEP_SHARE + LEAST_STEP_BYTES;
   while (trial->shuffles > 0 && bracket->fails_bytes < bracket->enough_bytes) {
     const uint64_t step = bracket->enough_bytes / LEAST_STEP_SHARE, gap = bracket->enough_bytes - bracket->fails_bytes;
-    const uint64_t middle = bracket->fails_bytes + gap / 2;
+    const uint64_t middle = bracket->fails_bytes + (probe_bytes < gap / 2 ? probe_bytes : gap / 2);
     if (gap <= step || gap <= LEAST_STEP_BYTES) break;
     const struct wo_whatif_options options = options_of(trial, middle);
     bool fits;
     const enum wo_status status = wo_whatif_fits(pattern, &options, needs_all, &order, &fits, err);
     if (status != WO_OK) return status;
-    if (fits)
+    if (fits) {
       bracket->enough_bytes = middle;
-    else
+    } else {
       bracket->fails_bytes = middle;
+      probe_bytes *= 2;
+    }
   }
   return WO_OK;
 }

@@ -118,7 +118,9 @@ struct wo_fix {
   const struct wo_template *saves_formula; /* the arithmetic, with the numbers in it */
   const struct wo_expr *saves_enough;      /* true: enough alone, whatever the two bounds say; NULL: they decide */
   const struct wo_expr *saves_too_little;  /* true: not enough alone; NULL: the bounds decide */
-  unsigned cost_rank;                      /* 1 costs nothing .. 9 is no cure; 0: not given, as 5 */
+  const struct wo_template *enough_say;    /* what shows it, in place of the bounds; NULL: they are shown */
+  const struct wo_template *too_little_say;
+  unsigned cost_rank; /* 1 costs nothing .. 9 is no cure; 0: not given, as 5 */
   const struct wo_template *cost_speed;
   const struct wo_template *cost_accuracy; /* "none" when results do not change */
   const struct wo_template *cost_effort;

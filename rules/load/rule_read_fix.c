@@ -43,15 +43,23 @@ static const struct wo_member saves_members[] = {
     {.key = "formula", .read = wo__load_template, WO_AT(wo_fix, saves_formula)},
     {.key = "enough", .read = wo__load_expr, WO_AT(wo_fix, saves_enough), .unit = WO_UNIT_BOOL},
     {.key = "too_little", .read = wo__load_expr, WO_AT(wo_fix, saves_too_little), .unit = WO_UNIT_BOOL},
+    {.key = "enough_say", .read = wo__load_template, WO_AT(wo_fix, enough_say)},
+    {.key = "too_little_say", .read = wo__load_template, WO_AT(wo_fix, too_little_say)},
 };
 
-/* The bytes that the fix saves: both bounds or none. One bound alone would be printed as if the other were known. */
+/* The bytes that the fix saves: both bounds or none. One bound alone would be printed as if the other were known. Words for a
+ * verdict need its condition. */
 static bool read_saves(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   const struct wo_fix *const fix = target;
   if (!wo__load_members(loader, value, saves_members, COUNT_OF(saves_members), target)) return false;
-  if ((fix->saves_lo == NULL) == (fix->saves_hi == NULL)) return true;
-  return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_SYNTAX, "missing key '%s'", fix->saves_lo == NULL ? "lo" : "hi");
+  const char *const missing = fix->saves_lo == NULL && fix->saves_hi != NULL                 ? "lo"
+                              : fix->saves_lo != NULL && fix->saves_hi == NULL               ? "hi"
+                              : fix->enough_say != NULL && fix->saves_enough == NULL         ? "enough"
+                              : fix->too_little_say != NULL && fix->saves_too_little == NULL ? "too_little"
+                                                                                             : NULL;
+  if (missing == NULL) return true;
+  return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_SYNTAX, "missing key '%s'", missing);
 }
 
 /* The place of a fix among others that promise as much. A whole number, because half a rank would compare nothing. */

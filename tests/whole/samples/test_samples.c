@@ -589,7 +589,7 @@ static void test_ddp_room_for_a_batch(void **state) {
   expect_near(47.41 + 15.92, 8499653234.0 * 8 / GIB, 0.01, "short by 15.92 GiB in 16 bits");
   expect_near(15.92 / 47.41, 0.34, 0.005, "of the card");
   expect_words(item(fix_of(first_finding(DDP), "use-8bit-optimizer"), "saves_bytes"), "8499653234 x 2 to 6 bytes");
-  expect_text(DDP, "not enough: frees 15.8 to 46.9 GiB where 15.9 to 79.2 GiB is missing: two moments");
+  expect_text(DDP, "not enough: 47.50 GiB of states would remain at the least, of 47.41 GiB: two moments");
 }
 
 /* ---- Job 5: rank 0 is different ---- */

@@ -92,6 +92,24 @@ static void test_whole_screen(void **state) {
   wo_text_done(&text);
 }
 
+/* What a recording refutes comes after the fixes that nothing refutes; beside a change that it proves, these are other ways. */
+static void test_refuted(void **state) {
+  (void)state;
+  struct rich rich = {0};
+  const struct wo_proof refuted = {.is_tried = true, .pattern = "recorded", .margin_bytes = -1e9};
+  const struct wo_proof proven = {.is_tried = true, .pattern = "recorded", .margin_bytes = 1e9, .fits = true};
+  fill(&rich, 0, 3);
+  rich.fixes[1].proof = &refuted;
+  struct wo_text text = written(&rich.sample, WO_VIEW("a.err"), plain);
+  assert_true(line_of(text.ptr, "\n  3 ") < line_of(text.ptr, "\n  2 "));
+  assert_non_null(strstr(text.ptr, "\nIF NOT ENOUGH"));
+  wo_text_done(&text);
+  rich.fixes[0].proof = &proven;
+  text = written(&rich.sample, WO_VIEW("a.err"), plain);
+  assert_non_null(strstr(text.ptr, "\nOTHER WAYS"));
+  wo_text_done(&text);
+}
+
 /* Whatever there is to say: one screen, and the change begins in its upper half. */
 static void test_one_screen(void **state) {
   (void)state;
@@ -229,6 +247,7 @@ static void test_failing_allocations(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_whole_screen),
+      cmocka_unit_test(test_refuted),
       cmocka_unit_test(test_one_screen),
       cmocka_unit_test(test_widths),
       cmocka_unit_test(test_pipe_has_no_words_to_paste),

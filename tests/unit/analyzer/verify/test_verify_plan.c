@@ -122,6 +122,46 @@ static void test_json(void **state) {
   wo_verify_plan_done(&plan);
 }
 
+static const struct wo_finding_fix *fix_of(const struct wo_report *report, const char *id) {
+  for (size_t i = 0; i < report->findings[0].fix_count; i++) {
+    if (wo_view_is(report->findings[0].fixes[i].id, id)) return &report->findings[0].fixes[i];
+  }
+  fail_msg("no fix %s", id);
+  return NULL;
+}
+
+/* The recording lacks more than the request that failed: what no replay can make is compared with that. */
+static void test_missing_in_the_whole_step(void **state) {
+  (void)state;
+  static const char *const paths[] = {"lora-7b-24g/slurm-90817.err", "lora-7b-24g/slurm-90817.out", "lora-7b-24g/run_lora.sh",
+                                      NULL};
+  static const struct {
+    double missing; /* 0: no recording */
+    enum wo_suffices loss, frozen;
+  } rows[] = {{0, WO_SUFFICES_YES, WO_SUFFICES_YES},
+              {1 * GIB, WO_SUFFICES_YES, WO_SUFFICES_YES},
+              {4 * GIB, WO_SUFFICES_MAYBE, WO_SUFFICES_YES},
+              {10 * GIB, WO_SUFFICES_NO, WO_SUFFICES_MAYBE}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct wo_verify_plan plan = read_sample(paths);
+    struct wo_report proven = *plan.report;
+    const struct wo_proof none = {0};
+    plan.as_it_was = (struct wo_proof){
+        .is_tried = rows[i].missing > 0, .path = WO_VIEW("runs/trace-1.jsonl"), .margin_bytes = -rows[i].missing};
+    assert_true(wo_verify_plan_attach(&plan, NULL, 0, &none, &proven));
+    assert_null(proven.first_change);
+    const struct wo_finding_fix *const loss = fix_of(&proven, "chunk-vocabulary-loss");
+    const struct wo_finding_fix *const frozen = fix_of(&proven, "quantize-frozen-weights");
+    assert_int_equal(loss->suffices, rows[i].loss);
+    assert_int_equal(frozen->suffices, rows[i].frozen);
+    assert_int_equal(loss->support.len > 0, rows[i].missing > 0);
+    if (i == 2)
+      assert_true(
+          wo_view_is(loss->support, "may be enough: frees 1.2 to 4.7 GiB, the whole step on trace-1.jsonl lacks 4.00 GiB"));
+    wo_verify_plan_done(&plan);
+  }
+}
+
 /* ---- States that are divided over the cards ---- */
 
 #define OOM                                                                                                                      \
@@ -195,8 +235,13 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lora), cmocka_unit_test(test_ddp),     cmocka_unit_test(test_contradiction),
-      cmocka_unit_test(test_json), cmocka_unit_test(test_divided), cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_lora),
+      cmocka_unit_test(test_ddp),
+      cmocka_unit_test(test_contradiction),
+      cmocka_unit_test(test_json),
+      cmocka_unit_test(test_missing_in_the_whole_step),
+      cmocka_unit_test(test_divided),
+      cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

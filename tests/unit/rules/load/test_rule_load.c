@@ -229,6 +229,8 @@ static const struct {
     {CAUSE "\"examples\": [{\"gives\": true}]}", WO_E_SYNTAX, 1, 29, "missing key 'log'"},
     {CAUSE "\"examples\": [{\"gives\": 1}]}", WO_E_TYPE, 1, 39, "expected true or false"},
     {"{\"fix\": \"f\", \"saves\": {\"lo\": \"1B\"}}", WO_E_SYNTAX, 1, 23, "missing key 'hi'"},
+    {"{\"fix\": \"f\", \"saves\": {\"enough_say\": \"x\"}}", WO_E_SYNTAX, 1, 23, "missing key 'enough'"},
+    {"{\"fix\": \"f\", \"saves\": {\"too_little_say\": \"x\"}}", WO_E_SYNTAX, 1, 23, "missing key 'too_little'"},
     {"{\"fix\": \"f\", \"saves\": {\"lo\": \"1\"}}", WO_E_TYPE, 1, 30, "expected bytes, got number"},
     {"{\"fix\": \"f\", \"changes\": [{\"knob\": \"k\"}]}", WO_E_SYNTAX, 1, 26, "missing key 'to'"},
     {"{\"fix\": \"f\", \"changes\": [{\"to\": \"1\"}]}", WO_E_SYNTAX, 1, 26, "missing key 'knob'"},
