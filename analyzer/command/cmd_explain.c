@@ -61,6 +61,20 @@ static bool explain_term(const struct wo_pack *pack, struct wo_view id, struct w
   return false;
 }
 
+/* A setting by any of its spellings: "--per-device-train-batch-size". False when none has this one. */
+static bool explain_spelling(const struct wo_pack *pack, struct wo_view word, struct wo_text *out, size_t width) {
+  while (word.len > 0 && word.ptr[0] == '-') word = wo_view_skip(word, 1);
+  for (size_t i = 0; i < pack->knob_count; i++) {
+    const struct wo_knob *const knob = &pack->knobs[i];
+    for (size_t k = 0; k < knob->alias_count; k++) {
+      if (!is_same_word(knob->aliases[k].key, word)) continue;
+      explain_knob(knob, out, width);
+      return true;
+    }
+  }
+  return false;
+}
+
 /* A row of the table of known shapes, with its source: reports name the row if they take a number from it. */
 static bool explain_model(const struct wo_pack *pack, struct wo_view id, struct wo_text *out) {
   for (size_t i = 0; i < pack->model_count; i++) {
@@ -91,7 +105,7 @@ static bool explain(const struct wo_pack *pack, struct wo_view id, struct wo_tex
   wo_doc_done(&doc);
   if (knob) explain_knob(knob, out, width);
   return cause || fix || knob || explain_fact(id, out, width) || explain_term(pack, id, out, width) ||
-         explain_model(pack, id, out);
+         explain_model(pack, id, out) || explain_spelling(pack, id, out, width);
 }
 
 /* What is explained and has nearly the name; empty when nothing has. */
@@ -151,7 +165,8 @@ const struct wo_command wo_command_explain = {
     .first_path = WO_NO_PATHS,
     .about = "A cause: what it means, how whyoom knows, what to do, what it is mistaken for,\n"
              "an example, references. A fix: what it does, when it is offered, what it saves\n"
-             "and costs. Also a setting, a fact, a term (reserved, allocated) or a model.\n"
+             "and costs. Also a setting, by any of its spellings, a fact, a term (reserved,\n"
+             "allocated) or a model.\n"
              "<tried> stands for a number that a job's log gives. Without an ID: what there\n"
              "is to explain.\n",
     .ending = "exit status: 0; 2 when there is no such id\n",

@@ -286,7 +286,10 @@ static void test_words(void **state) {
         {"$W --formt json", 2, NULL, "did you mean --format?"}, {"$W replay --cpaacity 3", 2, NULL, "did you mean --capacity?"},
         {"$W explain fragmentaton", 2, NULL, "did you mean 'fragmentation'?"}, {"$W explain oom.tred", 2, NULL, "'oom.tried'"},
         {"$W explain oom", 0, "out of memory (OOM)", NULL}, {"$W explain OOM-killer", 0, "cgroup", NULL},
-        {"$W explain batch_size", 0, "batch", NULL}, {"$W explain nothinglikeit", 2, NULL, "is not known; "},
+        {"$W explain batch_size", 0, "batch", NULL}, {"$W explain amp", 0, "mixed precision", NULL},
+        {"$W explain gradient_accumulation_steps", 0, "setting grad_accum", NULL},
+        {"$W explain -- --gradient-accumulation-steps", 0, "setting grad_accum", NULL},
+        {"$W explain nothinglikeit", 2, NULL, "is not known; "},
         {"$W rules show fragmentatoin", 2, NULL, "did you mean 'fragmentation'?"},
         {"$W rules chek", 2, NULL, "did you mean 'check'?"}, {"$W help expain", 2, NULL, "did you mean 'explain'?"});
 }
