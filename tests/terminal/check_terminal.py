@@ -33,6 +33,7 @@ class Terminal:
         environment = {"PATH": f"{pathlib.Path(binary).parent}:/usr/bin:/bin", "LC_ALL": "C", "PS1": PROMPT, "TERM": "xterm", "HOME": "/"}
         command = ["env", "-i", *(f"{key}={value}" for key, value in environment.items()), "sh"]
         subprocess.run([*self.base, "new-session", "-d", "-x", str(columns), "-y", str(rows), *command], check=True)
+        self.prompts = 0
         self.wait(lambda lines: lines[-1:] == [PROMPT])
 
     def lines(self):
@@ -54,9 +55,11 @@ class Terminal:
 
     def run(self, command):
         """The lines from the command's first to the prompt behind it."""
-        self.keys("clear; " + command, "Enter")
-        # The prompt is there before the command runs too, with the command on its line.
-        return self.wait(lambda lines: lines[-1] == PROMPT and len(lines) > 1)[:-1]
+        # A prompt of its own: the one before may still be there when the screen is looked at for the first time.
+        self.prompts += 1
+        prompt = f"{self.prompts}{PROMPT}"
+        self.keys(f"clear; PS1='{prompt}'; {command}", "Enter")
+        return self.wait(lambda lines: lines[-1] == prompt)[:-1]
 
     def close(self):
         subprocess.run([*self.base, "kill-server"], capture_output=True)
