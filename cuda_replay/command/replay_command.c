@@ -196,6 +196,17 @@ static void fail_device(struct run *run, const char *path, const struct wo_recor
   fail(run, path, &err);
 }
 
+/* Of several recordings all names are known before the first one is shown. What cannot be read is named when its turn comes. */
+static void learn_names(const struct wo_call *call) {
+  for (size_t i = 0; i < call->word_count && call->word_count > 1 && call->pseudonyms; i++) {
+    struct wo_recording *recording = NULL;
+    struct wo_err err = {0};
+    if (strcmp(call->words[i], "-") != 0 && wo_trace_open(call->words[i], &recording, &err) == WO_OK)
+      wo_recording_learn(recording, call->pseudonyms);
+    wo_recording_free(recording);
+  }
+}
+
 /* A file that cannot be read does not stop the others. */
 static void replay_path(struct run *run, const char *path) {
   struct wo_recording *recording = NULL;
@@ -294,6 +305,7 @@ enum wo_exit wo_run_replay(const struct wo_call *call, const struct wo_replay_ho
     compare(&run);
     return run.exit;
   }
+  learn_names(call);
   run.args.gpu.hooks = hooks;
   run.args.pseudonyms = call->pseudonyms;
   run.args.shows_page = call->format == WO_OUT_HTML;

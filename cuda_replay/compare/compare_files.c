@@ -22,7 +22,11 @@ static const struct wo_trace *find_trace(const struct wo_recording *recording, i
 static enum wo_status read_file(const char *path, const struct wo_compare_options *options, struct file *file,
                                 struct wo_err *err) {
   const enum wo_status status = wo_trace_open(path, &file->recording, err);
-  if (status != WO_OK) return status;
+  if (status == WO_OK) wo_recording_learn(file->recording, options->pseudonyms);
+  return status;
+}
+
+static enum wo_status look_at(const char *path, const struct wo_compare_options *options, struct file *file, struct wo_err *err) {
   wo_recording_anonymize(file->recording, options->pseudonyms);
   file->path = wo_pseudonyms_path(options->pseudonyms, wo_view_of(path), &file->recording->arena);
   const struct wo_trace *const trace = find_trace(file->recording, options->device);
@@ -46,9 +50,10 @@ enum wo_status wo_compare_files(const char *const paths[2], const struct wo_comp
   assert(paths[0] != NULL && paths[1] != NULL);
   struct file files[2] = {0};
   enum wo_status status = WO_OK;
-  for (int i = 0; i < 2 && status == WO_OK; i++) {
-    *ret_failed = paths[i];
-    status = read_file(paths[i], options, &files[i], err);
+  for (int i = 0; i < 4 && status == WO_OK; i++) { /* both are read before names are replaced */
+    const int which = i % 2;
+    *ret_failed = paths[which];
+    status = (i < 2 ? read_file : look_at)(paths[which], options, &files[which], err);
     if (status != WO_OK && err->code == WO_OK) err->code = status;
   }
   if (status == WO_OK) status = write_difference(files, options, out, err);

@@ -30,13 +30,35 @@ static void rewrite_metadata(struct wo_recording *recording, struct wo_trace *tr
   }
 }
 
+static void learn_metadata(const struct wo_trace *trace, struct wo_pseudonyms *p) {
+  struct wo_view before = {0};
+  for (size_t i = 0; i < trace->metadata.count; i++) {
+    const struct wo_view text = trace->metadata.items[i].text;
+    if (text.ptr != before.ptr || text.len != before.len) wo_pseudonyms_learn_text(p, text);
+    before = text;
+  }
+}
+
+void wo_recording_learn(const struct wo_recording *recording, struct wo_pseudonyms *p) {
+  struct wo_view before = {0};
+  if (!p) return;
+  for (size_t i = 0; i < recording->traces.count; i++) learn_metadata(&recording->traces.items[i], p);
+  for (size_t i = 0; i < recording->notes.count; i++) wo_pseudonyms_learn_text(p, recording->notes.items[i]);
+  for (size_t i = 0; i < recording->annotations.count; i++) wo_pseudonyms_learn_text(p, recording->annotations.items[i].name);
+  for (size_t i = 0; i < recording->frames.count; i++) {
+    const struct wo_view file = recording->frames.items[i].file;
+    if (file.ptr != before.ptr || file.len != before.len) wo_pseudonyms_learn_path(p, file);
+    before = file;
+  }
+}
+
 void wo_recording_anonymize(struct wo_recording *recording, struct wo_pseudonyms *p) {
   if (!p) return;
-  for (size_t i = 0; i < recording->frames.count; i++) wo_pseudonyms_learn_path(p, recording->frames.items[i].file);
+  wo_recording_learn(recording, p);
   rewrite_frames(recording, p);
   for (size_t i = 0; i < recording->annotations.count; i++) {
     struct wo_annotation *const annotation = &recording->annotations.items[i];
-    annotation->name = wo_pseudonyms_words(p, annotation->name, &recording->arena);
+    annotation->name = wo_pseudonyms_text(p, annotation->name, &recording->arena);
   }
   for (size_t i = 0; i < recording->traces.count; i++) rewrite_metadata(recording, &recording->traces.items[i], p);
   for (size_t i = 0; i < recording->notes.count; i++)

@@ -160,12 +160,19 @@ bool wo_known_publisher(struct wo_view name) {
   return ANY_WORD(name, wo_view_is_nocase, publishers);
 }
 
-/* "docs.pytorch.org" ends as "pytorch.org". */
+/* "docs.pytorch.org" ends as "pytorch.org"; names that a site gives to its users ("lab.s3.amazonaws.com") are not of it. */
+static bool is_public_label(struct wo_view label, const char *site) {
+  static const char *const labels[] = {"www",  "docs", "developer", "forums", "discuss", "download", "api",     "raw",   "hub",
+                                       "blog", "cdn",  "storage",   "pypi",   "files",   "gist",     "cdn-lfs", "colab", "learn"};
+  return WO_VIEW_ANY(label, wo_view_is_nocase, labels) || strcmp(site, "readthedocs.io") == 0;
+}
+
 static bool is_of(struct wo_view host, const char (*sites)[WORD_BYTES_MAX + 1], size_t count) {
   for (size_t i = 0; i < count; i++) {
     const size_t len = strlen(sites[i]);
     if (host.len < len || !wo_view_is_nocase(wo_view_skip(host, host.len - len), sites[i])) continue;
-    if (host.len == len || host.ptr[host.len - len - 1] == '.') return true;
+    if (host.len == len) return true;
+    if (host.ptr[host.len - len - 1] == '.' && is_public_label(wo_view_sub(host, 0, host.len - len - 1), sites[i])) return true;
   }
   return false;
 }

@@ -131,21 +131,33 @@ bool wo__add_ipv4(struct wo_pseudonyms *p, struct wo_view chunk, struct wo_text 
   return true;
 }
 
-/* IPv6 and Ethernet: at least five groups of hexadecimal digits with colons, or two colons together. Times ("12:30:05") and
- * places on the bus ("0000:3b:00.0") are neither. */
+/* "00:11:22:33:44:55": six groups of two. */
+static bool is_ethernet(struct wo_view address) {
+  if (address.len != 17) return false;
+  for (size_t i = 0; i < address.len; i++) {
+    if ((address.ptr[i] == ':') != (i % 3 == 2)) return false;
+  }
+  return true;
+}
+
+/* IPv6 and Ethernet: at least six groups of hexadecimal digits with colons, or two colons together with a digit somewhere
+ * ("fd00::42", and not "ab::cd", which is C++). Times ("12:30:05") and places on the bus ("0000:3b:00.0") are neither. */
 size_t wo__add_colon_address(struct wo_pseudonyms *p, struct wo_view rest, struct wo_text *out) {
   size_t end = 0, colons = 0;
-  bool has_double = false, has_letter = false;
+  bool has_double = false, has_letter = false, has_digit = false;
   while (end < rest.len && (is_hex(rest.ptr[end]) || rest.ptr[end] == ':')) {
     colons += rest.ptr[end] == ':';
     has_double = has_double || (end > 0 && rest.ptr[end] == ':' && rest.ptr[end - 1] == ':');
     has_letter = has_letter || wo_is_alpha(rest.ptr[end]);
+    has_digit = has_digit || wo_is_digit(rest.ptr[end]);
     end++;
   }
   while (end > 0 && rest.ptr[end - 1] == ':') end--;
-  if (colons < 3 || end < 6 || (colons < 5 && !has_double) || (!has_letter && colons != 7) || !wo_is_alnum(rest.ptr[0])) return 0;
-  if (end < rest.len && wo__is_name_byte(rest.ptr[end])) return 0;
   const struct wo_view address = wo_view_sub(rest, 0, end);
+  const bool is_short = has_double && has_digit && has_letter && end >= 6;
+  const bool is_long = colons >= 5 && (has_letter || colons == 7 || is_ethernet(address));
+  if (!(is_short || is_long) || !wo_is_alnum(rest.ptr[0])) return 0;
+  if (end < rest.len && wo__is_name_byte(rest.ptr[end])) return 0;
   const bool is_own = wo_view_starts_nocase(address, "2001:db8::");
   wo_text_add_view(out, is_own ? address : wo__pseudonym(p, WO_NAME_OF_IPV6, address));
   return end;
@@ -165,7 +177,7 @@ bool wo__add_mail(struct wo_pseudonyms *p, struct wo_view chunk, struct wo_view 
   for (size_t i = 0; i < chunk.len; i++) {
     if ((i < at || i >= at + len) && !wo__is_name_byte(chunk.ptr[i]) && !is_one_of(chunk.ptr[i], "._-+%")) return false;
   }
-  if (!wo__is_name_byte(domain.ptr[0]) || wo_is_digit(local.ptr[0])) return false;
+  if (!wo__is_name_byte(domain.ptr[0])) return false;
   if (ipv4_length(domain) == domain.len) {
     wo_pseudonyms_add_name(p, WO_NAME_OF_USER, local, out);
     wo_text_add_view(out, wo_view_sub(chunk, at, at + len));
@@ -179,7 +191,7 @@ bool wo__add_mail(struct wo_pseudonyms *p, struct wo_view chunk, struct wo_view 
     wo_text_add_view(out, wo__pseudonym(p, WO_NAME_OF_MAIL, chunk));
     return true;
   }
-  const bool is_prompt = after.len > 1 && after.ptr[0] == ':' && is_one_of(after.ptr[1], "~/ ");
+  const bool is_prompt = after.len > 1 && after.ptr[0] == ':' && is_one_of(after.ptr[1], "~/ ") && !wo_is_digit(local.ptr[0]);
   if (dot != WO_NOT_FOUND || !is_prompt) return false;
   wo_pseudonyms_add_name(p, WO_NAME_OF_USER, local, out);
   wo_text_add_view(out, wo_view_sub(chunk, at, at + len));
@@ -233,6 +245,14 @@ static void add_authority(struct wo_pseudonyms *p, struct wo_view authority, str
   if (authority.len > host.len)
     wo_text_add(out, "%.*s@",
                 WO_SHOWN(wo__pseudonym(p, WO_NAME_OF_SECRET, wo_view_sub(authority, 0, authority.len - host.len - 1))));
+  const size_t bracket = host.len > 0 && host.ptr[0] == '[' ? wo_view_find_char(host, ']', 0) : WO_NOT_FOUND;
+  if (bracket != WO_NOT_FOUND) { /* "[2a02:1234::5]:8080" */
+    const struct wo_view address = wo_view_sub(host, 1, bracket);
+    const struct wo_view shown =
+        wo_view_starts_nocase(address, "2001:db8::") ? address : wo__pseudonym(p, WO_NAME_OF_IPV6, address);
+    wo_text_add(out, "[%.*s%.*s", WO_SHOWN(shown), WO_SHOWN(wo_view_skip(host, bracket)));
+    return;
+  }
   const size_t colon = wo_view_find_char(host, ':', 0);
   const struct wo_view name = wo_view_sub(host, 0, colon);
   if (wo_known_web_host(name) || name.len == 0 || wo_view_ends(name, ".example"))

@@ -9,6 +9,9 @@
 /* Digits of a number in a list at most. */
 enum { DIGITS_MAX = 9, NUMBER_MAX = 999999999 };
 
+/* A list in a text that is longer is not looked for: each "a[" of a hostile one would be searched to its end. */
+enum { LIST_BYTES_MAX = 4096 };
+
 /* Calls for each host of one item ("gpu[03-06,9]", "login1"), until it returns false. */
 typedef bool (*host_fn)(void *context, struct wo_view host);
 
@@ -157,7 +160,7 @@ size_t wo__add_host_list(struct wo_pseudonyms *p, struct wo_view rest, struct wo
   size_t end = 0;
   while (end < rest.len && (wo_is_alnum(rest.ptr[end]) || strchr("-_.", rest.ptr[end]))) end++;
   if (end == 0 || end >= rest.len || rest.ptr[end] != '[' || !wo_is_alpha(rest.ptr[0])) return 0;
-  const size_t close = wo_view_find_char(rest, ']', end);
+  const size_t close = wo_view_find_char(wo_view_sub(rest, 0, LIST_BYTES_MAX), ']', end);
   if (close == WO_NOT_FOUND) return 0;
   end = close + 1;
   while (end < rest.len &&

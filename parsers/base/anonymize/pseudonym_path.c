@@ -58,9 +58,9 @@ static size_t separator(struct wo_view text, size_t at) {
 /* What is behind the name of the last folder, where it says whose or which the next one is. */
 enum place { ANYWHERE, BELOW_HOMES, BELOW_PACKAGES, BELOW_LIB, BELOW_PYTHON, VERBATIM };
 
-/* "python3.10". */
+/* "python3.10", and not "python", which a folder of the user's may be called. */
 static bool is_python(struct wo_view name) {
-  if (!wo_view_starts(name, "python")) return false;
+  if (!wo_view_starts(name, "python") || name.len == sizeof "python" - 1) return false;
   for (size_t i = sizeof "python" - 1; i < name.len; i++) {
     if (!wo_is_digit(name.ptr[i]) && name.ptr[i] != '.') return false;
   }
@@ -72,8 +72,8 @@ static enum place place_below(enum place place, struct wo_view name) {
   static const char *const packages[] = {"site-packages", "dist-packages"};
   if (place == VERBATIM) return VERBATIM;
   if (WO_VIEW_ANY(name, wo_view_is, packages)) return BELOW_PACKAGES;
-  if (place == BELOW_PACKAGES) return wo_known_name(name) ? VERBATIM : ANYWHERE;
-  if (place == BELOW_PYTHON) return VERBATIM; /* the standard library */
+  if (place == BELOW_PACKAGES) return wo_known_package(name) ? VERBATIM : ANYWHERE;
+  if (place == BELOW_PYTHON) return wo_known_name(name) ? VERBATIM : ANYWHERE; /* the standard library */
   if (WO_VIEW_ANY(name, wo_view_is_nocase, homes)) return BELOW_HOMES;
   if (wo_view_is(name, "lib") || wo_view_is(name, "lib64")) return BELOW_LIB;
   return place == BELOW_LIB && is_python(name) ? BELOW_PYTHON : ANYWHERE;
@@ -84,7 +84,7 @@ static void add_place(struct wo_pseudonyms *p, enum place place, struct wo_view 
   const bool is_home = is_first && name.len > 1 && name.ptr[0] == '~';
   const bool is_file = is_last && wo_known_file_ending(name);
   if (name.len == 0 || place == VERBATIM) {
-    wo_text_add_view(out, name);
+    wo__add_words(p, name, out);
   } else if (is_home) {
     wo_text_add(out, "~");
     wo_pseudonyms_add_name(p, WO_NAME_OF_USER, wo_view_skip(name, 1), out);
@@ -95,10 +95,15 @@ static void add_place(struct wo_pseudonyms *p, enum place place, struct wo_view 
   }
 }
 
-/* "torch/nn/modules/module.py", as builds and profilers name the files of packages: nothing in it is the user's. */
+/* "torch/nn/modules/module.py", as builds and profilers name the files of packages: nothing in it is the user's. Packages that
+ * are called as folders of anybody's ("datasets") are not meant, nor files other than sources. */
 static bool is_in_package(struct wo_view path) {
+  static const char *const common[] = {"datasets", "ray", "composer", "apex", "lightning", "nvidia"};
+  static const char *const sources[] = {".py", ".pyx", ".h", ".hpp", ".cuh", ".cu", ".c", ".cc", ".cpp"};
   const size_t slash = wo_view_find_char(path, '/', 0);
-  return slash != WO_NOT_FOUND && wo_known_package(wo_view_sub(path, 0, slash)) && wo_known_file_ending(path);
+  const struct wo_view package = wo_view_sub(path, 0, slash);
+  return slash != WO_NOT_FOUND && wo_known_package(package) && !WO_VIEW_ANY(package, wo_view_is, common) &&
+         WO_VIEW_ANY(path, wo_view_ends, sources);
 }
 
 void wo__add_shown_path(struct wo_pseudonyms *p, struct wo_view path, struct wo_text *out) {

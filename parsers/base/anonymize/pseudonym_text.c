@@ -61,7 +61,7 @@ static struct wo_view value_at(struct wo_view text, size_t at, enum wo_name_kind
   while (end < text.len && !wo_is_space(text.ptr[end]) && !is_quote(text.ptr[end])) {
     const char c = text.ptr[end];
     is_inside = kind == WO_NAME_OF_HOST && (c == '[' || (is_inside && c != ']'));
-    if (strchr(kind == WO_NAME_OF_SECRET ? ",;)}>\\" : ",;()}]>\\&:", c) && !is_inside && c != ']' &&
+    if (strchr(kind == WO_NAME_OF_SECRET ? ";)}>\\" : ",;()}]>\\&:", c) && !is_inside && c != ']' &&
         !(c == ',' && kind == WO_NAME_OF_HOST))
       break;
     if (c == ']' && kind != WO_NAME_OF_HOST) break;
@@ -78,12 +78,17 @@ static bool has(struct wo_view text, bool (*fits)(char)) {
   return false;
 }
 
-enum { SECRET_BYTES_MIN = 6 };
+/* What stands where a secret would be, and is none: "api_key=None", "token: str". */
+static bool is_no_secret(struct wo_view value) {
+  static const char *const words[] = {"none",     "null",     "true", "false", "str", "string",
+                                      "required", "optional", "not",  "is",    "was"};
+  return value.len == 0 || WO_VIEW_ANY(value, wo_view_is_nocase, words);
+}
 
 /* Words after "user:" and "host =" are often none of the kind: chats, devices, numbers. */
 static bool is_value_of(enum wo_name_kind kind, struct wo_view value, bool is_sure) {
+  if (kind == WO_NAME_OF_SECRET) return !is_no_secret(value);
   if (value.len < 2 || wo_view_find_char(value, '/', 0) != WO_NOT_FOUND) return false;
-  if (kind == WO_NAME_OF_SECRET) return value.len >= SECRET_BYTES_MIN && !wo_known_name(value);
   if (!has(value, wo_is_alpha)) return false;
   if (is_sure) return true;
   if (kind == WO_NAME_OF_HOST)
@@ -127,6 +132,20 @@ static void add_value(struct writer *w, struct wo_view key) {
   else
     wo_pseudonyms_add_name(w->p, kind, value, w->out);
   w->at = at + value.len;
+}
+
+/* "-Jname", "-Aproject": an option of sbatch and its value in one word. */
+static bool add_glued_option(struct writer *w, struct wo_view chunk) {
+  const struct wo_view key = wo_view_sub(chunk, 0, 2), value = wo_view_skip(chunk, 2);
+  if (!w->is_batch || value.len == 0 || chunk.ptr[0] != '-' || chunk.ptr[1] == '-') return false;
+  const enum wo_name_kind kind = kind_of_key(w, key);
+  if (kind == WO_NAME_OF_NOTHING) return false;
+  wo_text_add_view(w->out, key);
+  if (kind == WO_NAME_OF_HOST)
+    wo_pseudonyms_add_hosts(w->p, value, w->out);
+  else
+    wo_pseudonyms_add_name(w->p, kind, value, w->out);
+  return true;
 }
 
 /* "Bearer ..." is a secret whatever its form. */
@@ -180,9 +199,8 @@ static struct wo_view decode(struct wo_view chunk, char buf[CODED_BYTES]) {
 /* One that is no secret and no address. */
 static void add_plain_chunk(struct writer *w, struct wo_view chunk, char before) {
   if (wo__add_host_name(w->p, chunk, w->out)) return;
-  if (wo_view_starts(chunk, "--") && wo_view_find_char(chunk, '/', 0) == WO_NOT_FOUND)
-    wo_text_add_view(w->out, chunk); /* options are the program's own words */
-  else if (wo__is_path(chunk, before))
+  const bool is_option = wo_view_starts(chunk, "--") && wo_view_find_char(chunk, '/', 0) == WO_NOT_FOUND;
+  if (!is_option && wo__is_path(chunk, before)) /* options are the program's own words, but for learned names */
     wo__add_shown_path(w->p, chunk, w->out);
   else
     wo__add_words(w->p, chunk, w->out);
@@ -194,6 +212,7 @@ static void add_chunk(struct writer *w, struct wo_view chunk) {
   const struct wo_view after = wo_view_skip(w->text, w->at + chunk.len);
   const bool may_be_address = !is_version(w);
   w->at += chunk.len;
+  if (add_glued_option(w, chunk)) return;
   if (wo__add_secret(w->p, chunk, w->out) || wo__add_mail(w->p, chunk, after, w->out)) return;
   if (may_be_address && wo__add_ipv4(w->p, chunk, w->out)) return;
   add_plain_chunk(w, decode(chunk, buf), before);

@@ -348,24 +348,39 @@ void wo__pseudonym_also(struct wo_pseudonyms *p, enum wo_name_kind kind, struct 
   if (!lower.ptr || !put(p, item)) p->is_failed = true;
 }
 
-/* A name that a path has shown first, and a field later, keeps its pseudonym; but it is then replaced everywhere. The text that
- * is returned lives in the table, or is the name. */
-struct wo_view wo__pseudonym(struct wo_pseudonyms *p, enum wo_name_kind kind, struct wo_view name) {
+/* The next pseudonym that is no name itself: a machine may be called "host1". NULL: memory is out. */
+static struct wo_view next_shown(struct wo_pseudonyms *p, enum wo_name_kind kind, struct wo_view name) {
+  struct wo_view shown = {0};
+  const struct wo_pseudonym *taken = NULL;
+  do {
+    shown = format_shown(&p->arena, kind, ++p->numbers[kind]);
+    taken = shown.ptr ? find(p, shown, hash_of(shown)) : NULL;
+  } while (taken && !is_same(taken->name, name));
+  return shown;
+}
+
+/* `is_real`: also what has the form of a pseudonym is a name. */
+static struct wo_view pseudonym_of(struct wo_pseudonyms *p, enum wo_name_kind kind, struct wo_view name, bool is_real) {
   assert(kind > WO_NAME_OF_NOTHING && kind < WO_NAME_OF_KINDS_);
   struct wo_pseudonym *const known = find(p, name, hash_of(name));
   if (known && !known->is_everywhere && is_everywhere(kind, name)) look_everywhere(p, known);
   if (known) return known->shown;
-  if (is_given(p, name)) return name;
+  if (!is_real && is_given(p, name)) return name;
   if (p->names.count >= WO_LIMIT_PSEUDONYMS) p->is_full = true;
   if (name.len == 0 || name.len > WO_LIMIT_PSEUDONYM_NAME_BYTES || p->is_full) return constant_of(kind);
-  const struct wo_view shown = format_shown(&p->arena, kind, p->numbers[kind] + 1);
+  const struct wo_view shown = next_shown(p, kind, name);
   if (!shown.ptr) {
     p->is_failed = true;
     return constant_of(kind);
   }
   wo__pseudonym_also(p, kind, name, shown);
-  p->numbers[kind]++;
   return p->is_failed ? constant_of(kind) : shown;
+}
+
+/* A name that a path has shown first, and a field later, keeps its pseudonym; but it is then replaced everywhere. The text that
+ * is returned lives in the table, or is the name. */
+struct wo_view wo__pseudonym(struct wo_pseudonyms *p, enum wo_name_kind kind, struct wo_view name) {
+  return pseudonym_of(p, kind, name, false);
 }
 
 /* ---- Names of fields ---- */
@@ -386,14 +401,14 @@ static bool is_no_name(enum wo_name_kind kind, struct wo_view name) {
   return kind == WO_NAME_OF_PARTITION && wo_known_name(name);
 }
 
-static void learn_host(struct wo_pseudonyms *p, struct wo_view name) {
+static void learn_host(struct wo_pseudonyms *p, struct wo_view name, bool is_real) {
   const size_t dot = wo_view_find_char(name, '.', 0);
   const struct wo_view label = wo_view_sub(name, 0, dot);
   if (dot == WO_NOT_FOUND || !has_letter(label)) {
-    if (has_letter(name)) wo__pseudonym(p, WO_NAME_OF_HOST, name);
+    if (has_letter(name)) pseudonym_of(p, WO_NAME_OF_HOST, name, is_real);
     return;
   }
-  const struct wo_view shown = wo__pseudonym(p, WO_NAME_OF_HOST, label);
+  const struct wo_view shown = pseudonym_of(p, WO_NAME_OF_HOST, label, is_real);
   if (shown.ptr != label.ptr) wo__pseudonym_also(p, WO_NAME_OF_HOST, name, shown);
   const struct wo_view domain = wo_view_skip(name, dot + 1);
   if (wo_view_find_char(domain, '.', 0) != WO_NOT_FOUND) wo__pseudonym(p, WO_NAME_OF_DOMAIN, domain);
@@ -411,9 +426,9 @@ void wo_pseudonyms_learn(struct wo_pseudonyms *p, enum wo_name_kind kind, struct
   name = without_id(name);
   if (is_no_name(kind, name)) return;
   if (kind == WO_NAME_OF_HOST) {
-    learn_host(p, name);
+    learn_host(p, name, true);
   } else if (has_letter(name)) {
-    wo__pseudonym(p, kind, name);
+    pseudonym_of(p, kind, name, true);
     if (wo_view_find_char(name, ' ', 0) != WO_NOT_FOUND) learn_words(p, kind, name);
   }
 }
@@ -431,7 +446,7 @@ void wo_pseudonyms_add_name(struct wo_pseudonyms *p, enum wo_name_kind kind, str
     wo_text_add_view(out, name);
     return;
   }
-  if (kind == WO_NAME_OF_HOST && has_letter(plain)) learn_host(p, plain);
+  if (kind == WO_NAME_OF_HOST && has_letter(plain)) learn_host(p, plain, false);
   if (kind == WO_NAME_OF_HOST && !has_letter(plain))
     add_address(p, plain, out);
   else
@@ -449,6 +464,7 @@ enum wo_name_kind wo_pseudonyms_key_kind(struct wo_view key) {
       {"userid", WO_NAME_OF_USER},
       {"login", WO_NAME_OF_USER},
       {"owner", WO_NAME_OF_USER},
+      {"mail_user", WO_NAME_OF_USER},
       {"logname", WO_NAME_OF_USER},
       {"author", WO_NAME_OF_USER},
       {"groupid", WO_NAME_OF_ACCOUNT},
@@ -465,6 +481,8 @@ enum wo_name_kind wo_pseudonyms_key_kind(struct wo_view key) {
       {"slurm_nodelist", WO_NAME_OF_HOST},
       {"server", WO_NAME_OF_HOST},
       {"account", WO_NAME_OF_ACCOUNT},
+      {"reservation", WO_NAME_OF_ACCOUNT},
+      {"qos", WO_NAME_OF_PARTITION},
       {"acct", WO_NAME_OF_ACCOUNT},
       {"slurm_job_account", WO_NAME_OF_ACCOUNT},
       {"partition", WO_NAME_OF_PARTITION},

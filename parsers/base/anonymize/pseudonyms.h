@@ -55,7 +55,8 @@ struct wo_pseudonyms {
 struct wo_pseudonyms *wo_pseudonyms_new(void);
 void wo_pseudonyms_free(struct wo_pseudonyms *pseudonyms);
 
-/* Learns a name that a field gives; what is empty, a number alone or the account of every machine ("root") is none. A host is
+/* Learns a name that a field gives, before anything is rewritten: a name may look like a pseudonym ("host1"). What is empty, a
+ * number alone or the account of every machine ("root") is none. A host is
  * also known by its first label, users and accounts can be followed by an id in brackets. */
 void wo_pseudonyms_learn(struct wo_pseudonyms *pseudonyms, enum wo_name_kind kind, struct wo_view name);
 

@@ -70,6 +70,12 @@ static const struct {
     {"12.3 tokens/s, 1/10, and/or", "12.3 tokens/s, 1/10, and/or"},
     {"\\/scratch\\/hush\\/x", "\\/scratch\\/dir1\\/x"},
     {"C:\\Users\\otto\\hush", "C:\\Users\\user2\\dir1"},
+    {"/opt/lib/python3.10/site-packages/models/hush/x.py and models",
+     "/opt/lib/python3.10/site-packages/models/dir1/x.py and models"},
+    {"/opt/lib/python/hush/net.py", "/opt/lib/python/dir1/net.py"},
+    {"/opt/lib/python3.10/hush/net.py", "/opt/lib/python3.10/dir1/net.py"},
+    {"datasets/mara/hush.py torch/mara/hush.jsonl", "datasets/user1/file1.py torch/user1/file1.jsonl"},
+    {"torch/nn/mara.py", "torch/nn/user1.py"},
     /* fields */
     {"UserId=zadok(1001) Account=zz NodeList=elk-[018-021,030] JobName=train", "UserId=user2(1001) Account=account2 "
                                                                                "NodeList=host[3-7] JobName=job2"},
@@ -77,19 +83,30 @@ static const struct {
     {"user: Hello, host: cuda:0, node: 4", "user: Hello, host: cuda:0, node: 4"},
     {"Currently logged in as: otto (hushlab). So as: otto", "Currently logged in as: user2 (hushlab). So as: user2"},
     {"--hush-at 3 --account=zzlab", "--hush-at 3 --account=account2"},
+    {"--mara-mode ----mara----", "--user1-mode ----user1----"},
+    {"#SBATCH -Jhush -Azzlab -t 3", "#SBATCH -Jjob2 -Aaccount2 -t 3"},
+    {"#SBATCH --mail-user=zadok --reservation=zzlab", "#SBATCH --mail-user=user2 --reservation=account2"},
     {"layers[0-3] fox-[03-04]", "layers[0-3] host[1,3]"},
     /* addresses */
     {"otto.x@uni-zz.de", "mail1@example.org"},
+    {"0815otto@uni-zz.de", "mail1@example.org"},
+    {"http://[2a02:1234::5]:8080/x fd00::42 a[::2]", "http://[2001:db8::1]:8080/x 2001:db8::2 a[::2]"},
+    {"00:11:22:33:44:55 12:34:56 ab::cd", "2001:db8::1 12:34:56 ab::cd"},
     {"otto@elk9:~/x$", "user2@host3:~/x$"},
     {"10.1.2.3, 127.0.0.1, torch 2.1.2, cublas==12.1.3.1", "192.0.2.1, 127.0.0.1, torch 2.1.2, cublas==12.1.3.1"},
     {"fe80::1ff:fe23:4567:890a at 12:30:05, 0000:3b:00.0", "2001:db8::1 at 12:30:05, 0000:3b:00.0"},
     {"https://pytorch.org/docs/stable/notes/cuda.html#x", "https://pytorch.org/docs/stable/notes/cuda.html#x"},
     {"https://wandb.ai/otto/hush", "https://wandb.ai/dir1/dir2"},
+    {"https://docs.nvidia.com/x/hush", "https://docs.nvidia.com/x/hush"},
+    {"https://git.nvidia.com/otto/hush", "https://host3/dir1/dir2"},
+    {"https://hushlab.s3.amazonaws.com/x", "https://host3/x"},
     {"tcp://elk9:29500", "tcp://host3:29500"},
     /* secrets */
     {"HF_TOKEN=hf_abcdefghijKLMNOPqrstuv", "HF_TOKEN=token1"},
     {"0123456789abcdef0123456789abcdef01234567", "token1"},
     {"password=hunter2x! pad_token: <pad>", "password=token1 pad_token: <pad>"},
+    {"password=abc password=trainer42 secret=ab/cd,EF", "password=token1 password=token2 secret=token3"},
+    {"api_key=None, password: str = null", "api_key=None, password: str = null"},
     {"Bearer abc.def-ghi012", "Bearer token1"},
     {"GPU-5d3c1a7e-0b1c-4f6e-9a51-0c2f3e1d7b99", "GPU-00000000-0000-0000-0000-000000000001"},
     {"https://otto:pw@hub.zz.de/x", "https://token1@host3/x"},
@@ -98,6 +115,19 @@ static const struct {
 static void test_texts(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) assert_shown(rows[i].text, rows[i].shown);
+}
+
+/* A machine that is called as a pseudonym is a name like others: it has one of its own, which no other has. */
+static void test_names_like_pseudonyms(void **state) {
+  (void)state;
+  struct wo_pseudonyms *const p = wo_pseudonyms_new();
+  struct wo_text out = {0};
+  wo_pseudonyms_learn_hosts(p, WO_VIEW("alpha7,beta8,host1,host4,gamma9,delta3"));
+  wo_pseudonyms_add_text(p, WO_VIEW("alpha7 beta8 host1 host4 gamma9 delta3"), NULL, 0, &out);
+  wo_text_add_view(&out, (struct wo_view){"", 1});
+  assert_string_equal(out.ptr, "host1 host2 host3 host4 host5 host6");
+  wo_text_done(&out);
+  wo_pseudonyms_free(p);
 }
 
 /* Common words are replaced where they are names, and stay elsewhere. */
@@ -159,8 +189,9 @@ static void test_known_words(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_texts), cmocka_unit_test(test_common_words), cmocka_unit_test(test_marks),
-      cmocka_unit_test(test_limit), cmocka_unit_test(test_known_words),
+      cmocka_unit_test(test_texts),        cmocka_unit_test(test_names_like_pseudonyms),
+      cmocka_unit_test(test_common_words), cmocka_unit_test(test_marks),
+      cmocka_unit_test(test_limit),        cmocka_unit_test(test_known_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
