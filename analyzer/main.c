@@ -1,5 +1,5 @@
-/* whyoom: connects the command line to the commands. The only file that prints and returns exit codes; only this file and
- * cuda_replay/record touch the environment.
+/* whyoom: connects the command line to the commands. The only file that prints and returns exit codes; only this file,
+ * analyzer/terminal and cuda_replay/record touch the environment.
  *
  * Commands make texts and a status; this file writes them, stderr before stdout. A broken pipe is no error, so that
  * `whyoom log | head` ends well. */
@@ -174,7 +174,7 @@ static enum wo_exit prove(const struct wo_call *call, const struct wo_verify_arg
   const struct wo_view patch = {diff.ptr, diff.len};
   if (!is_json) wo_text_add_view(call->out, patch);
   /* A terminal applies no patch: there it is sealed as all texts are. */
-  call->out->is_exact = !is_json && args->is_patch && (call->output.len > 0 || isatty(STDOUT_FILENO) != 1);
+  call->out->is_exact = !is_json && args->is_patch && (call->output.len > 0 || !call->is_stdout_terminal);
   struct wo_report proven = *plan->report;
   if (is_json && !wo_verify_plan_attach(plan, answer.choices, answer.choice_count, &answer.chosen, &proven))
     call->out->is_failed = true;
@@ -257,7 +257,9 @@ static void prove_report(void *context, const struct wo_call *call, struct wo_ar
   if (args.trace_count == 0 || wo_verify_plan_fill(report, plan) != WO_OK) return;
   const struct wo_replay_hooks hooks = make_hooks(&watch);
   struct wo_verify_answer answer = {.proofs = plan->proofs, .as_it_was = &plan->as_it_was};
-  if (wo_run_verify(call, &args, &plan->diagnosed, &hooks, &answer, &proved) != WO_EXIT_ERROR) {
+  if (wo_run_verify(call, &args, &plan->diagnosed, &hooks, &answer, &proved) == WO_EXIT_ERROR) {
+    wo_message(call->errors, args.traces[0], "this recording is not used: the report is of the logs alone");
+  } else {
     if (!wo_verify_plan_attach(plan, answer.choices, answer.choice_count, &answer.chosen, report)) arena->is_exhausted = true;
     if (call->format == WO_OUT_JSON) report->verify_json = wo_arena_copy(arena, (struct wo_view){proved.ptr, proved.len});
   }
@@ -555,11 +557,17 @@ static enum wo_exit run(struct wo_call *call) {
     return WO_EXIT_FINE;
   }
   if (call->wants_version) return wo_run_version(call);
-  if (call->command == &wo_command_diagnose && wo_scan_is_meant(call)) {
-    call->command = &wo_command_scan;
-    call->is_here = true;
-  }
   struct wo_err err = {0};
+  if (call->command == &wo_command_diagnose && wo_scan_is_meant(call)) {
+    /* A table has no such forms; the folders named are then one report after the other. */
+    const bool is_one_by_one = call->format == WO_OUT_JSON || call->format == WO_OUT_ONELINE;
+    if (is_one_by_one && call->word_count == 0) {
+      wo_message(call->errors, (struct wo_view){0}, "--format json and oneline are of jobs: name their files, or a folder (.)");
+      return WO_EXIT_ERROR;
+    }
+    if (!is_one_by_one) call->command = &wo_command_scan;
+    call->is_here = !is_one_by_one;
+  }
   if (wo_sandbox_enter_for(call, &err) != WO_OK) {
     wo_message_error(call->errors, (struct wo_view){0}, &err);
     return WO_EXIT_ERROR;
@@ -686,10 +694,12 @@ int main(int argc, char **argv) {
   struct wo_pager pager = {0};
   enum wo_exit code = WO_EXIT_ERROR;
   if (wo_call_read(argc, argv, (struct wo_commands){commands, sizeof commands / sizeof *commands}, &call, &err) == WO_OK) {
+    const bool is_terminal = isatty(STDOUT_FILENO) == 1; /* before a pager stands in for it */
     call.style = wo_terminal_style(&call);
     call.timer = &the_timer;
     call.drain = drain;
     call.is_stdin_terminal = isatty(STDIN_FILENO) == 1;
+    call.is_stdout_terminal = is_terminal;
     call.out = &out;
     call.errors = &errors;
     if (call.is_anonymous) call.pseudonyms = wo_pseudonyms_new();

@@ -215,14 +215,17 @@ static void add_heading(const struct wo_call *call, const struct wo_intake_job *
   struct wo_text *const out = call->out;
   if (call->format == WO_OUT_MARKDOWN && !is_first) wo_text_add(out, "\n---\n\n");
   if (call->format != WO_OUT_TEXT) return;
+  struct wo_arena arena; /* of pseudonyms */
+  wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
   wo_text_add(out, is_first ? "==> job " : "\n==> job ");
-  wo_text_add_clean(out, job->name);
+  wo_text_add_clean(out, wo_pseudonyms_text(call->pseudonyms, job->name, &arena));
   for (size_t i = 0; i < job->count && i < PATHS_SHOWN; i++) {
     wo_text_add(out, i == 0 ? ": " : ", ");
-    wo_text_add_clean(out, wo_view_of(job->paths[i]));
+    wo_text_add_clean(out, wo_pseudonyms_path(call->pseudonyms, wo_view_of(job->paths[i]), &arena));
   }
   if (job->count > PATHS_SHOWN) wo_text_add(out, " and %zu more", job->count - PATHS_SHOWN);
   wo_text_add(out, " <==\n");
+  wo_arena_done(&arena);
 }
 
 /* One report after the other, each written out before the next job is read. An input that cannot be read is worse than a failure,

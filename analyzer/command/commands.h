@@ -57,8 +57,8 @@ struct wo_pack *wo_command_load(const struct wo_call *call, enum wo_load_depth d
 /* Offers the ids of causes, fixes and settings for "did you mean". */
 void wo_command_offer_rules(const struct wo_pack *pack, struct wo_nearest *nearest);
 
-/* Whether the call's first word is meant as a command: there is no such file, and a command has nearly this name. A line in
- * errors then says both. */
+/* Whether the call's first word is meant as a command: there is no such file, and a command has nearly this name, or it is the
+ * only word. A line in errors then says both. */
 bool wo_command_is_meant(const struct wo_call *call);
 
 /* Adds "out of memory" to errors and returns WO_EXIT_ERROR. */

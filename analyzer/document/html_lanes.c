@@ -4,6 +4,7 @@
 
 #include "analyzer/document/page_internal.h"
 #include "analyzer/facts/ranks.h"
+#include "parsers/base/clean.h"
 #include "parsers/base/units.h"
 
 /* Lanes that are drawn: ranks that failed first, then those that followed; silent ones only of a small job. Marks in all of them.
@@ -127,7 +128,7 @@ static void write_mark(struct lanes *lanes, const struct mark *mark) {
   wo__html_place(text, lanes->h, mark->event);
   if (lanes->along == ALONG_TIME) wo_text_add(text, ", ");
   add_when(text, lanes, mark->event);
-  wo_text_add(text, ": %.*s", WO_SHOWN(wo_view_sub(wo_view_trim(mark->event->text), 0, 160)));
+  wo_text_add(text, ": %.*s", WO_SHOWN(wo_utf8_front(wo_view_trim(mark->event->text), 160)));
   wo__html_put_scratch(lanes->h, "", "</title></path>\n");
 }
 

@@ -1,6 +1,7 @@
 /* Ranks and runs: who failed when, and who followed. See page_internal.h. */
 #include "analyzer/document/page_internal.h"
 #include "analyzer/facts/ranks.h"
+#include "parsers/base/clean.h"
 
 enum { EVENTS_MAX = 300 };
 
@@ -34,7 +35,7 @@ static void write_events(struct wo__html *h, enum wo_role role, const char *word
     wo__html_place(text, h, event);
     if (event->rank != WO_RANK_UNKNOWN) wo_text_add(text, ", rank %d", (int)event->rank);
     wo__html_put_scratch(h, "<li><span class=\"place\">", "</span> ");
-    wo_html_put(h->out, "", wo_view_sub(wo_view_trim(event->text), 0, 500), "</li>\n");
+    wo_html_put(h->out, "", wo_utf8_front(wo_view_trim(event->text), 500), "</li>\n");
   }
   wo_text_add(h->out, "</ul>\n");
   if (count > EVENTS_MAX) wo_text_add(h->out, "<p class=\"rest\">%zu more</p>\n", count - EVENTS_MAX);

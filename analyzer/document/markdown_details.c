@@ -3,6 +3,7 @@
  * A ticket holds 65 536 characters on GitHub: boxes list their first rows, and the report as text gets the room that is left. */
 #include "analyzer/document/markdown_internal.h"
 #include "analyzer/report/report_words.h"
+#include "parsers/base/clean.h"
 #include "parsers/base/limits.h"
 
 enum { ROWS_MAX = 40, WHOLE_WIDTH = 80, QUOTE_BYTES = 2000, LINE_BYTES = 300 };
@@ -51,7 +52,7 @@ static void write_evidence(struct wo__markdown *m) {
   if (m->where != NULL) {
     wo__markdown_place(wo__markdown_start(m), m, m->where);
     wo__markdown_put_code(m, "", wo__markdown_scratch(m), ":\n\n");
-    wo_markdown_block(m->out, "text", wo_view_sub(wo_view_trim(m->where->text), 0, QUOTE_BYTES));
+    wo_markdown_block(m->out, "text", wo_utf8_front(wo_view_trim(m->where->text), QUOTE_BYTES));
     wo_text_add(m->out, "\n");
   }
   if (wo_report_tells_failure(m->report)) write_reasons(m, &m->report->findings[0]);
@@ -141,7 +142,7 @@ static void write_fixes(struct wo__markdown *m) {
 static void write_setting(struct wo__markdown *m, const struct wo_setting *setting) {
   wo__markdown_put(m, "| ", setting->knob->id, " | ");
   wo_report_add_value(wo__markdown_start(m), &setting->value);
-  wo_markdown_code(m->out, wo_view_sub(wo__markdown_scratch(m), 0, LINE_BYTES), true);
+  wo_markdown_code(m->out, wo_utf8_front(wo__markdown_scratch(m), LINE_BYTES), true);
   wo_text_add(m->out, " | ");
   wo__markdown_place(wo__markdown_start(m), m, setting->event);
   wo_markdown_code(m->out, wo__markdown_scratch(m), true);

@@ -68,7 +68,7 @@ enum wo_status wo_intake_make(char **words, size_t count, struct wo_text *errors
   if (status == WO_OK) status = name_jobs(ret);
   wo__paths_done(&paths);
   if (ret->job_count == 0) ret->is_incomplete = true;
-  if (ret->job_count == WO_LIMIT_CALL_JOBS) {
+  if (ret->has_more_jobs) {
     ret->is_incomplete = true;
     wo_message(errors, (struct wo_view){0}, "only the first %zu jobs are reported: `whyoom scan` reports all of them together",
                WO_LIMIT_CALL_JOBS);

@@ -24,6 +24,7 @@ struct wo_intake {
   struct wo_arena arena;
   struct wo_intake_job *jobs;
   size_t job_count, job_capacity;
+  bool has_more_jobs; /* than WO_LIMIT_CALL_JOBS */
   bool is_incomplete; /* a word names nothing, or belongs to no single job; a line in `errors` says which */
 };
 

@@ -36,18 +36,20 @@ bool wo__intake_is_number(struct wo_view word) {
   return read_number(word, &number);
 }
 
-static bool is_among(const struct wo__paths *paths, const char *path) {
-  for (size_t i = 0; i < paths->count; i++) {
+/* Whether the path is one of the first of them. */
+static bool is_among(const struct wo__paths *paths, size_t count, const char *path) {
+  for (size_t i = 0; i < count; i++) {
     if (strcmp(paths->items[i], path) == 0) return true;
   }
   return false;
 }
 
-/* Adds the files of a group; the names live as long as the intake. */
-static enum wo_status add_group(struct wo_intake *intake, const struct wo_group *group, const char *const *names,
+/* Adds the files of a group that are not among the first paths; the names live as long as the intake. */
+static enum wo_status add_group(struct wo_intake *intake, const struct wo_group *group, const char *const *names, size_t before,
                                 struct wo__paths *paths) {
   for (uint32_t i = 0; i < group->member_count; i++) {
-    if (is_among(paths, names[group->members[i]])) continue;
+    /* A log is in one group, and what joins groups may be in several. */
+    if (is_among(paths, i < group->log_count ? before : paths->count, names[group->members[i]])) continue;
     const struct wo_view name = wo_arena_copy(&intake->arena, wo_view_of(names[group->members[i]]));
     if (name.ptr == NULL || !wo__paths_add(paths, name.ptr)) return WO_E_NOMEM;
   }
@@ -58,6 +60,7 @@ static enum wo_status add_group(struct wo_intake *intake, const struct wo_group 
 static enum wo_status add_files(struct wo_intake *intake, const struct wo_folder *folder, const struct number *number,
                                 struct wo__paths *paths) {
   struct wo_grouping grouping;
+  const size_t before = paths->count;
   uint32_t count = 0;
   const char **const names = wo_arena_array(&intake->arena, folder->count + 1, sizeof *names);
   if (names == NULL) return WO_E_NOMEM;
@@ -69,7 +72,7 @@ static enum wo_status add_files(struct wo_intake *intake, const struct wo_folder
   for (uint32_t i = 0; status == WO_OK && i < grouping.group_count; i++) {
     const struct wo_group *const group = &grouping.groups[i];
     const bool is_its_own = wo_view_equal(group->job_id, number->id) && (number->task < 0 || group->array_task == number->task);
-    if (is_its_own) status = add_group(intake, group, names, paths);
+    if (is_its_own) status = add_group(intake, group, names, before, paths);
   }
   return status;
 }

@@ -17,7 +17,7 @@ void wo__paths_done(struct wo__paths *paths) {
 bool wo__intake_add_job(struct wo_intake *intake, struct wo_intake_job job) {
   WO_VEC(struct wo_intake_job) jobs = {intake->jobs, intake->job_count, intake->job_capacity};
   if (!WO_VEC_RESERVE(&jobs, 1, WO_LIMIT_CALL_JOBS)) {
-    if (intake->job_count < WO_LIMIT_CALL_JOBS) intake->arena.is_exhausted = true;
+    *(intake->job_count < WO_LIMIT_CALL_JOBS ? &intake->arena.is_exhausted : &intake->has_more_jobs) = true;
     return false;
   }
   intake->jobs = jobs.items;

@@ -77,18 +77,30 @@ static bool is_known(const struct siblings *found, const char *path, const struc
   return false;
 }
 
-/* Whether grouping would put both names into one job because of an id in them. */
-static bool share_id(struct wo_arena *arena, struct wo_view a, struct wo_view b) {
-  const char *const names[] = {a.ptr, b.ptr};
-  struct wo_grouping grouping;
-  if (wo_group_paths(names, 2, arena, &grouping) != WO_OK) return false;
-  return grouping.group_count == 1 && grouping.groups[0].log_count == 2 && grouping.groups[0].job_id.len > 0;
-}
-
 /* A log of the folder that was named: what its name has in common with those of its job. */
 struct named_log {
   struct wo_view base, id;
+  int64_t task;
 };
+
+/* Whether grouping would put both names into one job because of an id in them. */
+static bool share_id(struct wo_view a, struct wo_view b) {
+  const char *const names[] = {a.ptr, b.ptr};
+  struct wo_arena arena;
+  struct wo_grouping grouping;
+  wo_arena_init(&arena, WO_LIMIT_GROUPING_BYTES);
+  const bool is_shared = wo_group_paths(names, 2, &arena, &grouping) == WO_OK && grouping.group_count == 1 &&
+                         grouping.groups[0].log_count == 2 && grouping.groups[0].job_id.len > 0;
+  wo_arena_done(&arena);
+  return is_shared;
+}
+
+/* The id in the name of a log is looked for as text first, since a folder may hold many thousand names. */
+static bool has_id(const struct named_log *log, struct wo_view name) {
+  int64_t task = -1;
+  if (log->id.len == 0 || wo_view_find(name, log->id, 0) == WO_NOT_FOUND) return false;
+  return wo_view_equal(wo_name_id(name, &task), log->id) && task == log->task && share_id(log->base, name);
+}
 
 /* The named logs of a folder; NULL without memory. */
 static struct named_log *logs_in(const struct siblings *found, struct wo_view folder, size_t *ret_count) {
@@ -98,18 +110,16 @@ static struct named_log *logs_in(const struct siblings *found, struct wo_view fo
     const struct wo_view path = wo_view_of(found->paths[i]);
     int64_t task = -1;
     if (!wo_view_equal(folder_of(path), folder) || !wo_group_is_log(path)) continue;
-    logs[(*ret_count)++] = (struct named_log){wo_name_base(path), wo_name_id(path, &task)};
+    const struct wo_view id = wo_name_id(path, &task);
+    logs[(*ret_count)++] = (struct named_log){wo_name_base(path), id, task};
   }
   return logs;
 }
 
-/* Whether the name is that of a log of the job. The id is looked for as text first, since a folder may hold many thousand names.
- */
-static bool is_of_job(const struct siblings *found, const struct named_log *logs, size_t count, struct wo_view name) {
+/* Whether the name is that of a log of the job. */
+static bool is_of_job(const struct named_log *logs, size_t count, struct wo_view name) {
   for (size_t i = 0; i < count; i++) {
-    if (differ_in_stream(logs[i].base, name)) return true;
-    const struct wo_view id = logs[i].id;
-    if (id.len > 0 && wo_view_find(name, id, 0) != WO_NOT_FOUND && share_id(found->arena, logs[i].base, name)) return true;
+    if (differ_in_stream(logs[i].base, name) || has_id(&logs[i], name)) return true;
   }
   return false;
 }
@@ -138,7 +148,7 @@ static bool look_into(struct siblings *found, struct wo_view folder) {
   bool is_good = true;
   for (size_t i = 0; i < list->count && is_good; i++) {
     const struct wo_view name = wo_view_of(list->items[i].name);
-    if (list->items[i].kind == WO_ENTRY_FOLDER || !is_of_job(found, logs, count, name) || !wo_group_is_log(name)) continue;
+    if (list->items[i].kind == WO_ENTRY_FOLDER || !is_of_job(logs, count, name) || !wo_group_is_log(name)) continue;
     is_good = add_log(found, folder, name);
   }
   return is_good;

@@ -7,6 +7,7 @@
 #include "analyzer/report/report_text_internal.h"
 #include "analyzer/report/report_words.h"
 #include "analyzer/story/story.h"
+#include "parsers/base/clean.h"
 #include "parsers/base/units.h"
 
 /* Bytes of the texts of a row that may be long; the rest is in the job's own report. */
@@ -41,16 +42,9 @@ static int64_t known(int64_t number) {
   return number >= 0 ? number : WO_ROW_UNKNOWN;
 }
 
-/* At most so many bytes of a text, without the first bytes of a character. */
-static struct wo_view cut(struct wo_view text, size_t most) {
-  size_t len = text.len < most ? text.len : most;
-  while (len > 0 && len < text.len && ((unsigned char)text.ptr[len] & 0xC0) == 0x80) len--;
-  return wo_view_sub(text, 0, len);
-}
-
 /* A text that was built, at most so long, in the arena; and the builder is empty again. */
 static struct wo_view take(const struct filler *f, struct wo_text *text, size_t most) {
-  const struct wo_view built = cut((struct wo_view){text->ptr, text->len}, most);
+  const struct wo_view built = wo_utf8_front((struct wo_view){text->ptr, text->len}, most);
   const struct wo_view kept = built.len > 0 ? wo_arena_copy(f->arena, built) : (struct wo_view){0};
   text->len = 0;
   return kept;
@@ -291,7 +285,7 @@ static void fill_advice(const struct filler *f) {
   const struct wo_event *const where = wo_report_where(report);
   struct wo_row *const row = f->row;
   if (where != NULL) {
-    row->evidence = cut(wo_view_trim(where->text), EVIDENCE_BYTES);
+    row->evidence = wo_utf8_front(wo_view_trim(where->text), EVIDENCE_BYTES);
     row->evidence_line = (int64_t)where->span.line;
     if (where->span.file < f->job->input_count) row->evidence_path = f->job->inputs[where->span.file].path;
   }

@@ -17,7 +17,7 @@ void wo_report_add_value(struct wo_text *text, const struct wo_value *value);
 const char *wo_report_verdict_words(enum wo_suffices suffices);
 
 /* Adds whether a fix is enough, with the interval that supports it: "enough: frees 1.2 to 4.4 GiB where 166 to 799 MiB is
- * missing"; after a replay "enough: replayed, 1.02 GiB is left". Nothing when nothing is known. */
+ * missing"; after a replay "enough: replayed on NAME, 1.02 GiB is left". Nothing when nothing is known. */
 void wo_report_add_verdict(struct wo_text *text, const struct wo_finding_fix *fix);
 
 /* Adds a changed setting as it is pasted: "--micro-batch-size 4"; "micro_batch=4" where it has no spelling. */

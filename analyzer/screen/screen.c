@@ -179,15 +179,16 @@ static void make_verdict(struct wo__screen_maker *m) {
 static void make_notes(struct wo__screen_maker *m) {
   const struct wo_job *const job = m->report->job;
   struct wo_text *const text = wo__screen_start(m);
-  size_t count = job->left_out_count;
+  size_t count = 0;
+  if (job->left_out_count > 0) wo_text_add(text, "%zu files were not read", job->left_out_count);
   for (size_t i = 0; i < job->input_count; i++) {
     const struct wo_job_input *const input = &job->inputs[i];
-    if (input->note_count == 0 || input->is_recording) continue;
-    if (count++ > 0) continue;
+    if (input->note_count == 0 || input->is_recording || count++ > 0) continue;
+    wo_text_add(text, text->len > 0 ? "; " : "");
     wo_text_add_clean(text, wo_name_base(input->path));
     wo_text_add(text, ": %.*s", WO_SHOWN(input->notes[0]));
   }
-  if (count > 1) wo_text_add(text, "; %zu more notes on inputs", count - 1);
+  if (count > 1) wo_text_add(text, "; %zu more note%s on inputs", count - 1, count == 2 ? "" : "s");
   m->screen->notes = wo__screen_keep(m);
 }
 

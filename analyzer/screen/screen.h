@@ -52,7 +52,7 @@ struct wo_screen {
   struct wo_view where;                  /* "slurm-90817.err:59, finetune_lora.py:132"; or empty */
   struct wo_screen_fix first;            /* number 0: none */
   bool is_first_proven;                  /* by a recording: the others are other ways, and not for when it is not enough */
-  struct wo_view first_verdict;          /* "enough: frees 1.2 to 4.4 GiB, 166 to 799 MiB is missing"; or empty */
+  struct wo_view first_verdict;          /* "enough: frees 1.2 to 4.4 GiB where 166 to 799 MiB is missing"; or empty */
   struct wo_screen_change changes[WO_SCREEN_CHANGES_MAX];
   size_t change_count;                /* kept */
   size_t more_changes;                /* left out */
@@ -75,7 +75,8 @@ enum wo_status wo_screen_make(const struct wo_report *report, struct wo_view wor
 /* Writes it as text: at most WO_SCREEN_LINES lines if the page is at least 80 columns wide. */
 void wo_screen_text(const struct wo_screen *screen, struct wo_text_style style, struct wo_text *out);
 
-/* Writes it as one line without colours: "90817: out of GPU memory: the batch is too large (likely); first: ...". */
+/* Writes it as one line without colours: "job 4711, GPU 0 (23.64 GiB): died at step 41, backward pass; OUT OF GPU MEMORY: the
+ * batch is too large (likely); first: ...". */
 void wo_screen_oneline(const struct wo_screen *screen, struct wo_text *out);
 
 #endif

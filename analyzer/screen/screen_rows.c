@@ -39,8 +39,14 @@ static bool is_short_of_request(const struct wo__screen_maker *m) {
   return shortage->is_known && tried.is_known && room.is_known && shortage->bytes.hi <= tried.number.hi - room.number.lo + WO_MIB;
 }
 
-/* "1.55 GiB free + 612.41 MiB idle; short by 166 to 799 MiB". Where the idle memory alone would have been enough, that is said
- * instead: nothing was short. */
+/* Whether the report is about memory in pieces. */
+static bool is_in_pieces(const struct wo__screen_maker *m) {
+  return wo_view_is(m->report->findings[0].cause->family, "fragmentation");
+}
+
+/* "1.55 GiB free + 612.41 MiB idle; short by 166 to 799 MiB". Where the memory was enough and lay in pieces, that is said
+ * instead.
+ */
 static void add_room(struct wo__screen_maker *m) {
   const struct wo_value tried = wo__screen_fact(m, "oom.tried"), room = wo__screen_fact(m, "oom.free");
   const struct wo_value idle = wo__screen_fact(m, "oom.reserved_unallocated");
@@ -53,7 +59,7 @@ static void add_room(struct wo__screen_maker *m) {
   if (has_idle) wo_text_add(text, " + %s idle", WO_BYTES_TEXT(idle.number.mid));
   if (room.number.mid >= tried.number.mid) {
     wo_text_add(text, m->report->memory.is_room_clear ? ": the card itself was not full" : ": full but for rounding");
-  } else if (has_idle && sum >= tried.number.mid) {
+  } else if (has_idle && sum >= tried.number.mid && is_in_pieces(m)) {
     wo_text_add(text, " = %s: enough, but in pieces", WO_BYTES_TEXT(sum));
   } else if (is_short_of_request(m)) {
     wo_text_add(text, "; short by ");
@@ -74,17 +80,21 @@ static void add_shortage(struct wo__screen_maker *m) {
 
 /* ---- Where ---- */
 
-/* "; the other 3 only followed", "; 3 more ranks alike". */
+/* "; the other 3 only followed", "; 3 more ranks alike", "; the other 3 show no failure". */
 static void add_ranks(const struct wo__screen_maker *m, struct wo_text *text) {
   const struct wo_report *const report = m->report;
-  size_t failed = 0;
-  for (size_t i = 0; i < report->facts.rank_count; i++) failed += report->facts.ranks[i].status == WO_RANK_FAILED;
-  if (report->facts.rank_count < 2 || failed == 0) return;
-  if (failed > 1) {
-    wo_text_add(text, "; %zu more rank%s alike", failed - 1, failed == 2 ? "" : "s");
-  } else {
-    wo_text_add(text, "; the other %zu only followed", report->facts.rank_count - 1);
+  size_t failed = 0, followed = 0;
+  for (size_t i = 0; i < report->facts.rank_count; i++) {
+    failed += report->facts.ranks[i].status == WO_RANK_FAILED;
+    followed += report->facts.ranks[i].status == WO_RANK_FOLLOWED;
   }
+  if (failed > 1) wo_text_add(text, "; %zu more rank%s alike", failed - 1, failed == 2 ? "" : "s");
+  if (failed != 1 || report->facts.rank_count < 2) return;
+  const size_t others = report->facts.rank_count - 1;
+  if (followed > 0)
+    wo_text_add(text, followed == others && others > 1 ? "; the other %zu only followed" : "; %zu more only followed", followed);
+  else if (others > 1)
+    wo_text_add(text, "; the other %zu show no failure", others);
 }
 
 /* The line of the failure in the log, and the user's own line of code. */

@@ -36,6 +36,14 @@ static bool is_all_of(const char *path, char **words, size_t count, size_t skip)
   return is_all && seen == count;
 }
 
+/* "*" becomes each name as it is, and one that begins with a dash is an option then. */
+static bool has_dash(char **words, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (words[i][0] == '-') return true;
+  }
+  return false;
+}
+
 /* The pattern of all files of a folder. Empty when the words are not all files of one folder. */
 static struct wo_view as_pattern(char **words, size_t count, struct wo_arena *arena) {
   const struct wo_view folder = folder_of(wo_view_of(words[0]));
@@ -45,7 +53,15 @@ static struct wo_view as_pattern(char **words, size_t count, struct wo_arena *ar
   }
   const struct wo_view name = wo_arena_format(arena, "%.*s", WO_SHOWN(folder.len > 0 ? folder : WO_VIEW(".")));
   if (name.ptr == NULL || !is_all_of(name.ptr, words, count, folder.len)) return (struct wo_view){0};
-  return wo_arena_format(arena, "%.*s*", WO_SHOWN(folder));
+  return wo_arena_format(arena, "%s%.*s*", has_dash(words, count) ? "./" : "", WO_SHOWN(folder));
+}
+
+/* A word of letters alone may be the name of a command. */
+static bool is_bare(struct wo_view word) {
+  for (size_t i = 0; i < word.len; i++) {
+    if (!wo_is_alpha(word.ptr[i])) return false;
+  }
+  return true;
 }
 
 struct wo_view wo_show_inputs(char **words, size_t count, struct wo_arena *arena) {
@@ -56,7 +72,7 @@ struct wo_view wo_show_inputs(char **words, size_t count, struct wo_arena *arena
   bool is_whole = true;
   for (size_t i = 0; i < count && is_whole; i++) {
     const struct wo_view word = wo_view_of(words[i]);
-    if (i > 0) wo_text_add(&text, " ");
+    wo_text_add(&text, i > 0 ? " " : is_bare(word) ? "./" : "");
     is_whole = !wo_view_is(word, "-") && wo_shell_add_word(&text, wo_shell_path(arena, word));
   }
   const struct wo_view shown = is_whole ? wo_arena_copy(arena, (struct wo_view){text.ptr, text.len}) : (struct wo_view){0};

@@ -4,6 +4,7 @@
  * the pager only then. */
 #include "analyzer/terminal/pager.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -37,13 +38,15 @@ static bool is_wanted(const struct wo_call *call) {
 static void become(int input, const char *name) {
   char command[COMMAND_BYTES];
   struct pollfd waiting = {.fd = input, .events = POLLIN};
-  while (poll(&waiting, 1, -1) < 0) continue;
+  while (poll(&waiting, 1, -1) < 0 && errno == EINTR) continue;
   if (!(waiting.revents & POLLIN)) _exit(0);
   snprintf(command, sizeof command, COMMAND_FORMAT, name);
   if (!getenv("LESS")) setenv("LESS", "FRX", 1);
   if (!getenv("LV")) setenv("LV", "-c", 1);
-  dup2(input, STDIN_FILENO);
-  close(input);
+  if (input != STDIN_FILENO) { /* it is where standard input was closed */
+    dup2(input, STDIN_FILENO);
+    close(input);
+  }
   execl("/bin/sh", "sh", "-c", command, (char *)NULL);
   _exit(NOT_STARTED);
 }
@@ -68,6 +71,6 @@ void wo_pager_end(struct wo_pager *pager) {
   if (pager->process <= 0) return;
   signal(SIGINT, SIG_IGN);
   close(STDOUT_FILENO);
-  while (waitpid(pager->process, NULL, 0) < 0) continue;
+  while (waitpid(pager->process, NULL, 0) < 0 && errno == EINTR) continue;
   *pager = (struct wo_pager){0};
 }

@@ -44,7 +44,7 @@ static bool wants_color(const struct wo_call *call, bool is_terminal) {
 }
 
 struct wo_text_style wo_terminal_style(const struct wo_call *call) {
-  const bool is_terminal = isatty(STDOUT_FILENO) == 1;
+  const bool is_terminal = isatty(STDOUT_FILENO) == 1 && call->output.len == 0;
   return (struct wo_text_style){.width = call->width > 0 ? call->width
                                          : is_terminal   ? terminal_width()
                                                          : WIDTH_DEFAULT,

@@ -245,6 +245,12 @@ struct wo_view wo_clean_utf8(struct wo_view raw, char *buf, size_t cap) {
   return (struct wo_view){buf, len};
 }
 
+struct wo_view wo_utf8_front(struct wo_view text, size_t most) {
+  size_t len = text.len < most ? text.len : most;
+  while (len > 0 && len < text.len && ((unsigned char)text.ptr[len] & 0xC0) == 0x80) len--;
+  return wo_view_sub(text, 0, len);
+}
+
 size_t wo_utf8_write(uint32_t code, char buf[4]) {
   static const unsigned marks[] = {0, 0xc0, 0xe0, 0xf0};
   const size_t more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;

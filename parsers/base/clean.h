@@ -45,6 +45,9 @@ size_t wo_clean_printable_until(struct wo_view raw, size_t at);
 /* The code point at the front of a text that is not empty, or WO_UTF8_INVALID, and the bytes that it takes. */
 uint32_t wo_utf8_read(struct wo_view text, size_t *ret_len);
 
+/* At most so many bytes of the front of a text, without the first bytes of a character. */
+struct wo_view wo_utf8_front(struct wo_view text, size_t most);
+
 /* Writes the UTF-8 of a code point below 0x110000 and returns its length. Halves of surrogate pairs are written as they are. */
 size_t wo_utf8_write(uint32_t code, char buf[4]);
 

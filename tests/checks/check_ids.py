@@ -41,6 +41,7 @@ OTHER_WORDS = (
     ("analyzer/card/card.c", "free", "a figure in a sentence"),
     ("analyzer/diagnosis/why_division.c", "free", "a part of the card"),
     ("analyzer/facts/host.c", "pin_memory", "a word in a message or the name of a function"),
+    ("analyzer/screen/screen_rows.c", "fragmentation", "a family"),
     ("analyzer/story/job.h", "preempted", "an outcome"),
     ("analyzer/verify/verify_states.c", "optimizer", "rows of a budget"),
 )

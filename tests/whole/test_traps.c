@@ -152,7 +152,8 @@ static bool run_row(const struct row *row) {
   char *const err = wo_files_read(err_path, &len);
   const bool is_good = out && err && code == row->exit_code && is_as_wanted(out, row->out) && is_as_wanted(err, row->err);
   if (!is_good)
-    print_error("%s: exit %d, expected %d\n%.1500s\n-- standard error:\n%.800s\n", row->call, code, row->exit_code, out, err);
+    print_error("%s: exit %d, expected %d\n-- standard error:\n%.400s\n-- standard output:\n%.500s\n", row->call, code,
+                row->exit_code, err, out);
   free(out);
   free(err);
   return is_good;
@@ -233,7 +234,33 @@ static void test_folders(void **state) {
         {"$W one slurm-1002.*", 1, "==> job 1002: |==> job 1001: one/slurm-1001.err", NULL},
         {"$W void", 2, NULL, "void: holds no log|nothing to read"},
         {"$W void slurm-1002.*", 0, "OK: no failure", "void: is a folder without a log"},
-        {"$W verify one", 3, "not proven", NULL});
+        {"$W verify one", 3, "not proven", NULL}, {"$W --json two | grep -c '^{'", 0, "2\n", NULL},
+        {"$W --format oneline two", 1, "OUT OF GPU MEMORY|!2 jobs", NULL},
+        {"mkdir -p zebra && cp slurm-1001.err zebra && $W --anonymize zebra/slurm-1001.err slurm-2000_3.out", 1,
+         "==> job 1001: dir1/slurm-1001.err|!zebra", NULL});
+}
+
+/* Commands that are printed can be pasted, whatever the files are called. */
+static void test_pasted(void **state) {
+  CHECK({"mkdir -p dash && cd dash && cp ../slurm-1001.err ../slurm-1001.out . && : >--output=made && $W -- * 2>&1", 1,
+         "verify ./*|whyoom -v ./*", NULL},
+        {"mkdir -p bare && cp slurm-1001.err bare/report && cd bare && $W -- report", 1, "whyoom -v ./report", NULL});
+}
+
+/* Ranks that show nothing did not follow; more memory than was asked for does not lie in pieces where the batch is the cause. */
+static void test_no_more_than_is_known(void **state) {
+  CHECK({"mkdir -p quiet && cd quiet && for r in 0 2 3; do echo step 1: loss 2 >job-4711.$r.out; done; "
+         "cp ../slurm-1001.err job-4711.1.out; $W job-4711.*.out",
+         1, "OUT OF GPU MEMORY|job-4711.1.out:|!only followed", NULL},
+        {"(echo GGUF loader started; cat slurm-1001.err) >quiet/words.log; $W quiet/words.log", 1, "OUT OF GPU MEMORY", NULL});
+}
+
+/* A thousand jobs are not too many. */
+static void test_most_jobs(void **state) {
+  CHECK({"mkdir -p many && cd many && i=1000; while [ $i -lt 2000 ]; do echo step 1: loss 2 >slurm-$i.out; i=$((i + 1)); done; "
+         "$W -q slurm-*.out",
+         0, "", "1000 jobs, one report for each|!only the first"},
+        {"cd many && cp slurm-1000.out slurm-2000.out && $W -q slurm-*.out", 2, "", "only the first 1000 jobs are reported"});
 }
 
 static void test_numbers(void **state) {
@@ -305,9 +332,17 @@ static void test_options(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_siblings), cmocka_unit_test(test_several_jobs), cmocka_unit_test(test_folders),
-      cmocka_unit_test(test_numbers),  cmocka_unit_test(test_no_text),      cmocka_unit_test(test_rules),
-      cmocka_unit_test(test_words),    cmocka_unit_test(test_options),
+      cmocka_unit_test(test_siblings),
+      cmocka_unit_test(test_several_jobs),
+      cmocka_unit_test(test_folders),
+      cmocka_unit_test(test_pasted),
+      cmocka_unit_test(test_no_more_than_is_known),
+      cmocka_unit_test(test_most_jobs),
+      cmocka_unit_test(test_numbers),
+      cmocka_unit_test(test_no_text),
+      cmocka_unit_test(test_rules),
+      cmocka_unit_test(test_words),
+      cmocka_unit_test(test_options),
   };
   return cmocka_run_group_tests_name("traps", tests, make_folder, remove_folder);
 }

@@ -102,7 +102,8 @@ struct wo_call {
   struct wo_commands commands;
   struct wo_text_style style;
   bool is_stdin_terminal;
-  bool is_here; /* a call of scan without the word: without a folder it is of the present one */
+  bool is_stdout_terminal; /* also behind a pager */
+  bool is_here;            /* a call of scan without the word: without a folder it is of the present one */
   const struct wo_timer *timer;
   struct wo_pseudonyms *pseudonyms; /* of --anonymize: names in what is shown are replaced with them. NULL: they stay */
   /* Writes out what is in `out` so far, which is empty then: for reports that grow with their input. False: it cannot be written,

@@ -11,7 +11,7 @@ enum { WO_FILE_KIND_BYTES = 40 };
 
 struct wo_file_kind {
   const char *name;   /* "a zip archive" */
-  const char *advice; /* "`unzip -p FILE | whyoom` reads the logs in it" */
+  const char *advice; /* "`unzip -p FILE | whyoom` if it holds logs" */
 };
 
 /* The kind of a file that begins with these bytes; NULL for text, for what whyoom expands itself, and for all that it does not
