@@ -168,7 +168,8 @@ static bool put_page(struct writer *w) {
   if (!wo__viewer_tables(w->viewer, out)) return false;
   wo_text_add(out, "</section>\n");
   put_left_out(w);
-  wo_text_add(out, "<details id=\"report\"><summary>The report</summary>\n<pre>");
+  /* Open, so that it is seen and printed without scripts; the script closes it except on paper. */
+  wo_text_add(out, "<details id=\"report\" open=\"open\"><summary>The report</summary>\n<pre>");
   put_report(w);
   wo_text_add(out, "</pre></details>\n</main>\n<script type=\"application/json\" id=\"data\">");
   if (!wo__viewer_data(w->viewer, out)) return false;

@@ -846,6 +846,16 @@
     if (state.matches) search();
   });
 
+  /* The report is open without scripts and on paper; a reader's own choice comes back after printing. */
+  const report = byId('report');
+  let isReportOpen = false;
+  report.open = false;
+  window.addEventListener('beforeprint', () => {
+    isReportOpen = report.open;
+    report.open = true;
+  });
+  window.addEventListener('afterprint', () => { report.open = isReportOpen; });
+
   ['timeline', 'chosen', 'segments'].forEach((id) => { byId(id).hidden = false; });
   byId('picture').hidden = true;
   readColours();

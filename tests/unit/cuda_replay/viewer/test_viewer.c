@@ -258,6 +258,7 @@ static void long_recordings_stay_small(void **state) {
   assert_null(wo_page_flaw(view_of(&text)));
   assert_non_null(strstr(text.ptr, "blocks are in the page one by one"));
   assert_non_null(strstr(text.ptr, "\"all\":false"));
+  assert_non_null(strstr(text.ptr, "<details id=\"report\" open=\"open\">")); /* it is on paper without scripts, too */
   wo_text_done(&text);
   wo_look_done(&look);
   wo_recording_free(recording);
