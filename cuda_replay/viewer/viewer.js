@@ -122,7 +122,8 @@
     return (unit === 0 ? String(Math.round(size)) : size.toFixed(2)) + ' ' + units[unit];
   }
 
-  const many = (number, one, more) => number.toLocaleString('en') + ' ' + (number === 1 ? one : more);
+  const number = (value) => value.toLocaleString('en');
+  const many = (value, one, more) => number(value) + ' ' + (value === 1 ? one : more);
 
   function duration(us) {
     if (us < 1000) return us.toFixed(0) + ' us';
@@ -187,7 +188,7 @@
   const canvas = byId('time'), map = byId('map');
   const axisLeft = 64, axisBottom = 38, axisTop = 18;
   const view = {from: 0, to: count + 1};
-  const state = {grouping: 0, t: data.peak[0], block: null, hover: null, matches: null, shown: null, places: []};
+  const state = {grouping: 0, t: data.peak[0], block: null, matches: null, found: null, shown: null, places: []};
   if (data.ooms.length > 0) state.t = data.ooms[0][0];
   let colours = {};
 
@@ -609,6 +610,7 @@
       if (now & WORDS) {
         drawLegend();
         showBlock();
+        describeSearch();
         byId('moment').value = state.t === 0 ? '' : String(data.first + state.t - 1);
       }
     });
@@ -782,6 +784,7 @@
   });
 
   map.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const all = [];
     state.places.forEach((item) => item.segment.blocks.forEach((block) => all.push([item, block])));
     const at = all.findIndex((item) => item[1] === state.block);
@@ -798,10 +801,22 @@
 
   /* ---- Controls ---- */
 
+  /* The result's line is of the chosen moment. It is set only where it changes: it is read out. */
+  function describeSearch() {
+    const found = state.found, t = state.t, result = byId('search-result');
+    let text = '';
+    if (found) {
+      const now = blocks.reduce((all, block) => all + (isAt(block, t) && block.stack >= 0 && state.matches[block.stack] ? block.size : 0), 0);
+      text = many(found.stacks, 'stack', 'stacks') + ' of ' + number(stacks.length) + ': ' + many(found.count, 'allocation', 'allocations') +
+        ' of ' + bytes(found.total) + ' in all, ' + bytes(found.peak) + ' at the peak, ' + bytes(now) + ' ' + entryName(t) +
+        (isExact(t, t) ? '' : ' (of the blocks in the page)');
+    }
+    if (result.textContent !== text) result.textContent = text;
+  }
+
   function search() {
-    const wanted_ = byId('search').value.trim().toLowerCase(), result = byId('search-result');
-    state.matches = null;
-    result.textContent = '';
+    const wanted_ = byId('search').value.trim().toLowerCase();
+    state.matches = state.found = null;
     if (wanted_.length > 0) {
       const hits = frames.map((frame) => (frame.name + ' ' + frame.file + ':' + frame.line).toLowerCase().includes(wanted_));
       const below = new Uint8Array(nodes.length);
@@ -809,12 +824,9 @@
       state.matches = stacks.map((stack) => below[stack.node] === 1);
       const found = stacks.filter((_, i) => state.matches[i]);
       const sum = (key) => found.reduce((all, stack) => all + stack[key], 0);
-      const now = blocks.reduce((all, block) => all + (isAt(block, state.t) && block.stack >= 0 && state.matches[block.stack] ? block.size : 0), 0);
-      result.textContent = many(found.length, 'stack', 'stacks') + ' of ' + stacks.length.toLocaleString('en') + ': ' +
-        many(sum('count'), 'allocation', 'allocations') + ' of ' + bytes(sum('total')) + ' in all, ' + bytes(sum('peak')) + ' at the peak, ' +
-        bytes(now) + ' ' + entryName(state.t) + (isExact(state.t, state.t) ? '' : ' (of the blocks in the page)');
+      state.found = {stacks: found.length, count: sum('count'), total: sum('total'), peak: sum('peak')};
     }
-    draw(TIME | MAP);
+    draw(ALL);
   }
 
   let typing = 0;
@@ -843,7 +855,6 @@
   byId('moment').addEventListener('change', (event) => {
     const value = Number(event.target.value);
     if (event.target.value !== '' && Number.isFinite(value)) go(value - data.first + 1);
-    if (state.matches) search();
   });
 
   /* The report is open without scripts and on paper; a reader's own choice comes back after printing. */
