@@ -186,6 +186,7 @@ void wo__viewer_done(struct wo__viewer *viewer) {
   free(viewer->columns.bytes);
   free(viewer->columns.reserved);
   free(viewer->columns.values);
+  free(viewer->columns.before);
   free(viewer->is_kept);
   free(viewer->is_range_kept);
   free(viewer->frame_place);

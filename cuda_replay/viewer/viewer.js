@@ -59,7 +59,7 @@
     }
     from = reader(data.stacks);
     while (from.more())
-      stacks.push({node: from.next(), site: from.next(), count: from.next(), total: from.next(), peak: from.next()});
+      stacks.push({node: from.next(), count: from.next(), total: from.next(), peak: from.next()});
     from = reader(data.kinds);
     while (from.more())
       kinds.push({size: from.next(), stack: from.next() - 1, groups: [from.next(), from.next(), from.next()]});
@@ -92,10 +92,13 @@
   const columns = (function () {
     const c = data.columns, unit = c.unit;
     const scaled = (text) => row(text, c.count).map((value) => value * unit);
-    const out = {width: c.width, count: c.count, at: row(c.at, c.count), reserved: scaled(c.reserved), values: c.values.map(scaled)};
+    const before = row(c.before, 1 + c.values.length).map((value) => value * unit);
+    const out = {width: c.width, count: c.count, at: row(c.at, c.count), reserved: scaled(c.reserved), values: c.values.map(scaled),
+                 reservedBefore: before[0], before: before.slice(1), totalBefore: 0};
     out.total = new Float64Array(c.count);
     const first = data.groupings[0].groups.length;
     for (let g = 0; g < first && g < out.values.length; g++) {
+      out.totalBefore += out.before[g];
       for (let i = 0; i < c.count; i++) out.total[i] += out.values[g][i];
     }
     return out;
@@ -130,15 +133,17 @@
     return us < 1e6 ? (us / 1000).toFixed(1) + ' ms' : (us / 1e6).toFixed(3) + ' s';
   }
 
-  /* Microseconds since the first entry shown, between samples by their distance; NaN if not known. */
+  /* Microseconds since the first entry shown, between samples by their distance; NaN if not known. The last entry is a sample. */
   function timeAt(t) {
     if (!times || t < 1) return NaN;
-    const place = (t - 1) / data.timestep, low = Math.min(Math.floor(place), times.length - 1);
-    const high = Math.min(low + 1, times.length - 1);
-    return times[low] + (times[high] - times[low]) * (place - low);
+    const step = data.timestep, low = Math.min(Math.floor((t - 1) / step), times.length - 1), high = Math.min(low + 1, times.length - 1);
+    const from = Math.min(low * step, count - 1), to = Math.min(high * step, count - 1);
+    return high === low || to === from ? times[low] : times[low] + (times[high] - times[low]) * (t - 1 - from) / (to - from);
   }
+  const isSample = (t) => (t - 1) % data.timestep === 0 || t === count;
 
-  const entryName = (t) => t === 0 ? 'before the first entry' : 'after entry ' + (data.first + t - 1).toLocaleString('en');
+  const entryName = (t) => t > 0 ? 'after entry ' + number(data.first + t - 1) :
+    data.first > 0 ? 'before entry ' + number(data.first) : 'before the first entry';
   const isExact = (from, to) => data.all || exact.some((window) => from >= window[0] && to <= window[1]);
   const isAt = (life, t) => life.birth <= t && life.end > t;
 
@@ -174,12 +179,12 @@
   }
 
   function summary(block, t) {
-    const since = block.birth === 0 ? 'there before the first entry shown' : 'since entry ' + (data.first + block.birth - 1).toLocaleString('en');
+    const since = block.birth === 0 ? 'there before the first entry shown' : 'since entry ' + number(data.first + block.birth - 1);
     const age = block.birth === 0 ? '' : ', ' + many(t - block.birth, 'entry', 'entries') + ' old';
-    const us = block.birth === 0 ? NaN : timeAt(t) - timeAt(block.birth);
-    const until = block.end === Infinity ? 'to the end' : 'freed by entry ' + (data.first + block.end - 1).toLocaleString('en');
+    const us = block.birth === 0 ? NaN : timeAt(t) - timeAt(block.birth), about = isSample(t) && isSample(block.birth) ? '' : 'about ';
+    const until = block.end === Infinity ? 'to the end' : 'freed by entry ' + number(data.first + block.end - 1);
     const named = data.groupings.slice(1).map((grouping, i) => grouping.groups[block.groups[i + 1]]).join(', ');
-    return bytes(block.size) + ', ' + named + ', ' + since + age + (us >= 0 ? ' (' + duration(us) + ')' : '') + ', ' + until +
+    return bytes(block.size) + ', ' + named + ', ' + since + age + (us >= 0 ? ' (' + about + duration(us) + ')' : '') + ', ' + until +
       (block.address >= 0 ? ', at 0x' + block.address.toString(16) : '');
   }
 
@@ -254,21 +259,24 @@
 
   function reservedIn(from, to) {
     const range = columnRange(from, to);
-    let most = 0;
+    let most = from === 0 ? columns.reservedBefore : 0;
+    if (to === 1) return most;
     for (let i = range[0]; i <= range[1]; i++) most = Math.max(most, columns.reserved[i]);
     return most;
   }
 
+  /* The moment of most bytes of the columns that have times [from, to); the state before the first entry is in none of them. */
   function columnPixel(walk, from, to, groups) {
-    const range = columnRange(from, to);
+    const range = columnRange(from, to), first = groupFirst[state.grouping];
     let best = range[0];
     for (let i = range[0]; i <= range[1]; i++) {
       if (columns.total[i] > columns.total[best]) best = i;
     }
-    const t = best * columns.width + columns.at[best], sums = new Float64Array(groups);
-    for (let g = 0; g < groups; g++) sums[g] = columns.values[groupFirst[state.grouping] + g][best];
+    const isBefore = from === 0 && (to === 1 || columns.totalBefore >= columns.total[best]);
+    const total = isBefore ? columns.totalBefore : columns.total[best], sums = new Float64Array(groups);
+    for (let g = 0; g < groups; g++) sums[g] = isBefore ? columns.before[first + g] : columns.values[first + g][best];
     walk.to(Math.floor(to) - 1 < from ? from : Math.floor(to) - 1);
-    return {t: t, total: columns.total[best], sums: sums, matched: Math.min(walk.matched, columns.total[best])};
+    return {t: isBefore ? 0 : best * columns.width + columns.at[best], total: total, sums: sums, matched: Math.min(walk.matched, total)};
   }
 
   function pixelsOf(width) {
@@ -280,6 +288,7 @@
       if (from !== lastFrom || to !== lastTo) {
         last = isExact(from, to - 1) ? exactPixel(walk, from, to) : columnPixel(walk, from, to, groups);
         last.reserved = reservedIn(from, to);
+        last.isOne = to === 1 || (to - from === 1 && columns.width === 1);
         lastFrom = from;
         lastTo = to;
       }
@@ -330,8 +339,8 @@
     for (let entry = Math.ceil(lowest / tick) * tick; entry - data.first + 1 < view.to; entry += tick) {
       const t = entry - data.first + 1, x = area.x(t), us = timeAt(t);
       pen.textAlign = x > area.right - 40 ? 'right' : x < axisLeft + 40 ? 'left' : 'center';
-      pen.fillText(entry.toLocaleString('en'), x, area.bottom + 7);
-      if (us >= 0) pen.fillText(duration(us), x, area.bottom + 22);
+      pen.fillText(number(entry), x, area.bottom + 7);
+      if (us >= 0) pen.fillText((isSample(t) ? '' : '~') + duration(us), x, area.bottom + 22);
     }
     pen.textAlign = 'right';
     pen.fillText('entry', axisLeft - 6, area.bottom + 7);
@@ -404,8 +413,8 @@
     const pen = area.pen;
     pen.setLineDash([2, 3]);
     pen.strokeStyle = colours.muted;
-    (data.marks || []).forEach((mark) => {
-      const x = area.x(mark[0]);
+    data.marks.forEach((mark) => {
+      const x = area.x(mark);
       if (x < axisLeft || x > area.right) return;
       pen.beginPath();
       pen.moveTo(x, axisTop);
@@ -432,7 +441,7 @@
     canvas.dataset.to = String(data.first + Math.max(0, to - 1));
     canvas.dataset.moment = state.t === 0 ? '' : String(data.first + state.t - 1);
     canvas.setAttribute('aria-label', 'Memory in use over time, entries ' + canvas.dataset.from + ' to ' + canvas.dataset.to + '; ' +
-      bytes(sumsAt(state.t).total) + ' in use ' + entryName(state.t) + '; the peak is ' + bytes(data.peak[1]));
+      usedText(sumsAt(state.t)) + '; the peak is ' + bytes(data.peak[1]));
   }
 
   function drawTime() {
@@ -480,15 +489,25 @@
 
   /* ---- The legend ---- */
 
+  /* What is in use at a moment. Of a column only the moment of most bytes is known (its t, which may be another one): `within` are then
+     its first and last entry. */
   function sumsAt(t) {
     const groups = data.groupings[state.grouping].groups.length, walk = walker(groups);
     if (isExact(t, t)) return exactPixel(walk, t, t + 1);
-    return columnPixel(walk, t, t + 1, groups);
+    const pixel = columnPixel(walk, t, t + 1, groups), first = columnRange(t, t + 1)[0] * columns.width;
+    if (pixel.t !== t) pixel.within = [data.first + first, data.first + Math.min(first + columns.width, count) - 1];
+    return pixel;
   }
+
+  const entriesName = (within) => 'entries ' + number(within[0]) + ' to ' + number(within[1]);
+  const usedText = (now) => now.within ? 'at most ' + bytes(now.total) + ' in use in ' + entriesName(now.within) :
+    bytes(now.total) + ' in use ' + entryName(now.t);
 
   function drawLegend() {
     const grouping = data.groupings[state.grouping], now = sumsAt(state.t), list = byId('legend');
     list.textContent = '';
+    if (now.within && now.total > 0)
+      list.append(element('li', entryName(now.t) + ', when most was in use of ' + entriesName(now.within) + ': the others are not in the page', 'muted'));
     grouping.groups.map((name, g) => [g, name]).filter((item) => now.sums[item[0]] > 0).reverse().forEach((item) => {
       const line = element('li'), key = element('span', undefined, 'key');
       key.style.background = colours.groups[state.grouping][item[0]];
@@ -526,12 +545,12 @@
 
   function describeSegments(list) {
     const size = list.reduce((sum, segment) => sum + segment.size, 0), used = list.reduce((sum, segment) => sum + segment.used, 0);
-    const blocksHere = list.reduce((sum, segment) => sum + segment.blocks.length, 0), total = sumsAt(state.t).total;
+    const blocksHere = list.reduce((sum, segment) => sum + segment.blocks.length, 0), now = sumsAt(state.t);
     const shown = blocks.reduce((sum, block) => sum + (isAt(block, state.t) ? block.size : 0), 0);
     let text = entryName(state.t) + ': ' + many(list.length, 'segment', 'segments') + ' of ' + bytes(size) + ', ' +
       many(blocksHere, 'block', 'blocks') + ' of ' + bytes(used) + ', ' + bytes(Math.max(0, size - used)) + ' free';
-    if (!isExact(state.t, state.t) && total > shown)
-      text += '; the blocks that are not in the page hold ' + bytes(total - shown) + ', which are shown as free';
+    if (!isExact(state.t, state.t) && now.total > shown)
+      text += '; the blocks that are not in the page hold ' + (now.within ? 'at most ' : '') + bytes(now.total - shown) + ', which are shown as free';
     map.hidden = byId('map-keys').hidden = list.length === 0;
     byId('segments-summary').textContent = list.length > 0 ? text : 'The recording has no segments ' + entryName(state.t) + '.';
   }
@@ -660,7 +679,8 @@
       if (value < low + pixel.sums[g]) group = g;
       else low += pixel.sums[g];
     }
-    const found = {t: pixel.t, group: group, bytes: group < 0 ? pixel.total : pixel.sums[group], block: null, reserved: pixel.reserved};
+    const found = {t: pixel.t, group: group, bytes: group < 0 ? pixel.total : pixel.sums[group], block: null, reserved: pixel.reserved,
+                   isOne: pixel.isOne};
     if (group < 0) return found;
     for (const block of blocks) {
       if (block.groups[state.grouping] !== group || !isAt(block, pixel.t)) continue;
@@ -693,7 +713,7 @@
     } else if (found.segment) {
       tip.append(element('p', 'free'));
     } else if (found.reserved > 0) {
-      tip.append(element('p', bytes(found.reserved) + ' reserved'));
+      tip.append(element('p', (found.isOne ? '' : 'at most ') + bytes(found.reserved) + ' reserved'));
     }
     tip.hidden = false;
     const wide = tip.offsetWidth, high = tip.offsetHeight;
