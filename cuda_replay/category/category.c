@@ -60,7 +60,8 @@ struct matcher {
   pcre2_code *codes[WO_LIMIT_CATEGORIES];
   pcre2_match_context *limits;
   pcre2_match_data *data;
-  uint64_t given_up[WO_LIMIT_CATEGORIES];
+  uint32_t given_up[WO_LIMIT_CATEGORIES]; /* texts on which each one gave up, up to the limit */
+  uint64_t unsure;                        /* texts on which any gave up, or on which it was not tried any more */
 };
 
 static bool matcher_init(struct matcher *matcher, const struct wo_categories *categories) {
@@ -88,14 +89,22 @@ static void matcher_done(struct matcher *matcher) {
 /* The first category that matches a text, from 1; 0: none. The limit on the length bounds the time of one text. */
 static uint8_t find(struct matcher *matcher, struct wo_view text) {
   const size_t len = text.len < WO_LIMIT_CATEGORY_TEXT_BYTES ? text.len : WO_LIMIT_CATEGORY_TEXT_BYTES;
-  for (size_t i = 0; i < matcher->categories->count; i++) {
-    if (matcher->given_up[i] >= WO_LIMIT_CATEGORY_GIVEN_UP) continue;
+  uint8_t found = 0;
+  bool is_unsure = false;
+  for (size_t i = 0; i < matcher->categories->count && found == 0; i++) {
+    if (matcher->given_up[i] == WO_LIMIT_CATEGORY_GIVEN_UP) {
+      is_unsure = true; /* nobody knows whether it would match: such a text counts like those before it */
+      continue;
+    }
     const int result =
         pcre2_match(matcher->codes[i], (PCRE2_SPTR)(len > 0 ? text.ptr : ""), len, 0, 0, matcher->data, matcher->limits);
-    if (result >= 0) return (uint8_t)(i + 1);
-    if (result != PCRE2_ERROR_NOMATCH) matcher->given_up[i]++;
+    if (result >= 0) found = (uint8_t)(i + 1);
+    if (result >= 0 || result == PCRE2_ERROR_NOMATCH) continue;
+    matcher->given_up[i]++;
+    is_unsure = true;
   }
-  return 0;
+  matcher->unsure += is_unsure;
+  return found;
 }
 
 /* The one that comes first in the command line; 0 is none. */
@@ -218,7 +227,7 @@ enum wo_status wo_categories_set(const struct wo_categories *categories, struct 
     struct marks marks = {.lives = lives, .categories = of_annotation};
     set_all(&matcher, lives, of_stack, &marks);
   }
-  for (size_t i = 0; i < categories->count; i++) *ret_given_up += matcher.given_up[i];
+  *ret_given_up = matcher.unsure;
   free(of_annotation);
   free(of_stack);
   matcher_done(&matcher);

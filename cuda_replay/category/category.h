@@ -31,7 +31,7 @@ struct wo_categories {
 enum wo_status wo_categories_add(struct wo_categories *categories, struct wo_view text, struct wo_err *err);
 
 /* Sets the category of every block: 0 if none matches, else its place from 1. *ret_given_up: texts on which an expression gave
- * up. WO_E_NOMEM. */
+ * up, or on which it was not tried any more (WO_LIMIT_CATEGORY_GIVEN_UP), each once. WO_E_NOMEM. */
 enum wo_status wo_categories_set(const struct wo_categories *categories, struct wo_lives *lives, uint64_t *ret_given_up);
 
 /* The name of a category as set; "(no category)" for 0. */

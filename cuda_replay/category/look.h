@@ -13,7 +13,7 @@ struct wo_look {
   struct wo_sites sites;
   const struct wo_categories *categories; /* borrowed */
   struct wo_window window;                /* the entries that are looked at */
-  uint64_t given_up;                      /* texts on which an expression gave up */
+  uint64_t given_up;                      /* texts on which an expression gave up, or was not tried */
 };
 
 /* The part of a trace that is asked for: entries `first` to `last`, both included. */

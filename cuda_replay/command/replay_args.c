@@ -194,7 +194,8 @@ enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo
                       "--on gpu runs the program from an empty allocator: give it without --check, --sweep and --at");
   if (args->part.has_first && args->part.has_last && args->part.first > args->part.last)
     return wo_err_set(err, WO_E_USAGE, "--from is behind --to");
-  if (args->is_diff && (wo_replay_args_asks(args) || args->plot.len > 0 || args->has_chart))
+  const bool has_detail = args->plot.len > 0 || args->has_chart || args->torch != 0 || args->no_times;
+  if (args->is_diff && (wo_replay_args_asks(args) || has_detail))
     return wo_err_set(err, WO_E_USAGE,
                       "--diff compares two recordings and replays none: give it with --where, --from, --to and --device only");
   if (args->pair.len > 0 && !args->change.has_scale)

@@ -8,8 +8,8 @@
 #define WHYOOM_VERSION "unknown"
 #endif
 
-/* The most call sites; the others are counted. */
-enum { SITES_MAX = 500 };
+/* The most call sites of each end of the list: what grew most is first, and what shrank most last. The others are summed up. */
+enum { SITES_EACH = 250 };
 
 struct writer {
   const struct wo_compare *compare;
@@ -70,13 +70,21 @@ static void put_site(struct writer *w, cJSON *object, const char *key, const str
 static void put_sites(struct writer *w, cJSON *root) {
   cJSON *const array = wo_json_put_array(&w->json, root, "sites");
   const size_t count = w->compare->sites.count;
-  for (size_t i = 0; i < count && i < SITES_MAX; i++) {
+  uint64_t left_out = 0, before_bytes = 0, after_bytes = 0;
+  for (size_t i = 0; i < count; i++) {
     const struct wo_compare_row *const row = &w->compare->sites.items[i];
+    if (i >= SITES_EACH && i + SITES_EACH < count) {
+      before_bytes += row->sum[0].bytes;
+      after_bytes += row->sum[1].bytes;
+      left_out++;
+      continue;
+    }
     cJSON *const object = push_row(w, array, row);
     put_site(w, object, "before", row, 0);
     put_site(w, object, "after", row, 1);
   }
-  wo_json_put_count(&w->json, root, "sites_left_out", count > SITES_MAX ? count - SITES_MAX : 0);
+  wo_json_put_count(&w->json, root, "sites_left_out", left_out);
+  wo_json_put(&w->json, root, "sites_left_out_growth_bytes", difference(before_bytes, after_bytes));
 }
 
 static uint32_t item_of(const struct wo_compare_row *row) {

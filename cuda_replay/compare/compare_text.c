@@ -43,6 +43,7 @@ static void write_side(struct writer *w, int i) {
   add_count(&w->line, moment->count);
   if (compare->at == WO_COMPARE_END) {
     wo_text_add(&w->line, " at the end");
+    if (moment->entry != WO_NO_ENTRY) wo_text_add(&w->line, ", after entry %" PRIu32, moment->entry);
   } else if (moment->entry == WO_NO_ENTRY) {
     wo_text_add(&w->line, ", at the peak, before the first entry");
   } else {

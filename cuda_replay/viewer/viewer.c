@@ -34,7 +34,8 @@ static const char controls[] =
     "aria-label=\"Memory in use over time\" aria-describedby=\"time-keys\"></canvas>\n"
     "<p id=\"time-keys\" class=\"muted\">Wheel or + and -: zoom. Drag or left and right: move. Comma and full stop: one entry "
     "back or on. "
-    "Up and down: the next block at the chosen moment. Home and End: first and last entry. P: the peak. F: the failure.</p>\n"
+    "Up and down: the next block at the chosen moment. Home and End: before the first entry and after the last one. P: the peak. "
+    "F: the failure.</p>\n"
     "<ul id=\"legend\" class=\"legend\"></ul>\n"
     "</section>\n"
     "<section id=\"chosen\" hidden=\"hidden\" aria-labelledby=\"chosen-title\">\n<h2 id=\"chosen-title\">Chosen block</h2>\n"
@@ -168,7 +169,8 @@ static bool put_page(struct writer *w) {
   if (!wo__viewer_tables(w->viewer, out)) return false;
   wo_text_add(out, "</section>\n");
   put_left_out(w);
-  wo_text_add(out, "<details id=\"report\"><summary>The report</summary>\n<pre>");
+  /* Open, so that it is seen and printed without scripts; the script closes it except on paper. */
+  wo_text_add(out, "<details id=\"report\" open=\"open\"><summary>The report</summary>\n<pre>");
   put_report(w);
   wo_text_add(out, "</pre></details>\n</main>\n<script type=\"application/json\" id=\"data\">");
   if (!wo__viewer_data(w->viewer, out)) return false;
@@ -184,6 +186,7 @@ void wo__viewer_done(struct wo__viewer *viewer) {
   free(viewer->columns.bytes);
   free(viewer->columns.reserved);
   free(viewer->columns.values);
+  free(viewer->columns.before);
   free(viewer->is_kept);
   free(viewer->is_range_kept);
   free(viewer->frame_place);

@@ -59,7 +59,7 @@
     }
     from = reader(data.stacks);
     while (from.more())
-      stacks.push({node: from.next(), site: from.next(), count: from.next(), total: from.next(), peak: from.next()});
+      stacks.push({node: from.next(), count: from.next(), total: from.next(), peak: from.next()});
     from = reader(data.kinds);
     while (from.more())
       kinds.push({size: from.next(), stack: from.next() - 1, groups: [from.next(), from.next(), from.next()]});
@@ -92,10 +92,13 @@
   const columns = (function () {
     const c = data.columns, unit = c.unit;
     const scaled = (text) => row(text, c.count).map((value) => value * unit);
-    const out = {width: c.width, count: c.count, at: row(c.at, c.count), reserved: scaled(c.reserved), values: c.values.map(scaled)};
+    const before = row(c.before, 1 + c.values.length).map((value) => value * unit);
+    const out = {width: c.width, count: c.count, at: row(c.at, c.count), reserved: scaled(c.reserved), values: c.values.map(scaled),
+                 reservedBefore: before[0], before: before.slice(1), totalBefore: 0};
     out.total = new Float64Array(c.count);
     const first = data.groupings[0].groups.length;
     for (let g = 0; g < first && g < out.values.length; g++) {
+      out.totalBefore += out.before[g];
       for (let i = 0; i < c.count; i++) out.total[i] += out.values[g][i];
     }
     return out;
@@ -122,22 +125,25 @@
     return (unit === 0 ? String(Math.round(size)) : size.toFixed(2)) + ' ' + units[unit];
   }
 
-  const many = (number, one, more) => number.toLocaleString('en') + ' ' + (number === 1 ? one : more);
+  const number = (value) => value.toLocaleString('en');
+  const many = (value, one, more) => number(value) + ' ' + (value === 1 ? one : more);
 
   function duration(us) {
     if (us < 1000) return us.toFixed(0) + ' us';
     return us < 1e6 ? (us / 1000).toFixed(1) + ' ms' : (us / 1e6).toFixed(3) + ' s';
   }
 
-  /* Microseconds since the first entry shown, between samples by their distance; NaN if not known. */
+  /* Microseconds since the first entry shown, between samples by their distance; NaN if not known. The last entry is a sample. */
   function timeAt(t) {
     if (!times || t < 1) return NaN;
-    const place = (t - 1) / data.timestep, low = Math.min(Math.floor(place), times.length - 1);
-    const high = Math.min(low + 1, times.length - 1);
-    return times[low] + (times[high] - times[low]) * (place - low);
+    const step = data.timestep, low = Math.min(Math.floor((t - 1) / step), times.length - 1), high = Math.min(low + 1, times.length - 1);
+    const from = Math.min(low * step, count - 1), to = Math.min(high * step, count - 1);
+    return high === low || to === from ? times[low] : times[low] + (times[high] - times[low]) * (t - 1 - from) / (to - from);
   }
+  const isSample = (t) => (t - 1) % data.timestep === 0 || t === count;
 
-  const entryName = (t) => t === 0 ? 'before the first entry' : 'after entry ' + (data.first + t - 1).toLocaleString('en');
+  const entryName = (t) => t > 0 ? 'after entry ' + number(data.first + t - 1) :
+    data.first > 0 ? 'before entry ' + number(data.first) : 'before the first entry';
   const isExact = (from, to) => data.all || exact.some((window) => from >= window[0] && to <= window[1]);
   const isAt = (life, t) => life.birth <= t && life.end > t;
 
@@ -173,12 +179,12 @@
   }
 
   function summary(block, t) {
-    const since = block.birth === 0 ? 'there before the first entry shown' : 'since entry ' + (data.first + block.birth - 1).toLocaleString('en');
+    const since = block.birth === 0 ? 'there before the first entry shown' : 'since entry ' + number(data.first + block.birth - 1);
     const age = block.birth === 0 ? '' : ', ' + many(t - block.birth, 'entry', 'entries') + ' old';
-    const us = block.birth === 0 ? NaN : timeAt(t) - timeAt(block.birth);
-    const until = block.end === Infinity ? 'to the end' : 'freed by entry ' + (data.first + block.end - 1).toLocaleString('en');
+    const us = block.birth === 0 ? NaN : timeAt(t) - timeAt(block.birth), about = isSample(t) && isSample(block.birth) ? '' : 'about ';
+    const until = block.end === Infinity ? 'to the end' : 'freed by entry ' + number(data.first + block.end - 1);
     const named = data.groupings.slice(1).map((grouping, i) => grouping.groups[block.groups[i + 1]]).join(', ');
-    return bytes(block.size) + ', ' + named + ', ' + since + age + (us >= 0 ? ' (' + duration(us) + ')' : '') + ', ' + until +
+    return bytes(block.size) + ', ' + named + ', ' + since + age + (us >= 0 ? ' (' + about + duration(us) + ')' : '') + ', ' + until +
       (block.address >= 0 ? ', at 0x' + block.address.toString(16) : '');
   }
 
@@ -187,7 +193,7 @@
   const canvas = byId('time'), map = byId('map');
   const axisLeft = 64, axisBottom = 38, axisTop = 18;
   const view = {from: 0, to: count + 1};
-  const state = {grouping: 0, t: data.peak[0], block: null, hover: null, matches: null, shown: null, places: []};
+  const state = {grouping: 0, t: data.peak[0], block: null, matches: null, found: null, shown: null, places: []};
   if (data.ooms.length > 0) state.t = data.ooms[0][0];
   let colours = {};
 
@@ -253,21 +259,24 @@
 
   function reservedIn(from, to) {
     const range = columnRange(from, to);
-    let most = 0;
+    let most = from === 0 ? columns.reservedBefore : 0;
+    if (to === 1) return most;
     for (let i = range[0]; i <= range[1]; i++) most = Math.max(most, columns.reserved[i]);
     return most;
   }
 
+  /* The moment of most bytes of the columns that have times [from, to); the state before the first entry is in none of them. */
   function columnPixel(walk, from, to, groups) {
-    const range = columnRange(from, to);
+    const range = columnRange(from, to), first = groupFirst[state.grouping];
     let best = range[0];
     for (let i = range[0]; i <= range[1]; i++) {
       if (columns.total[i] > columns.total[best]) best = i;
     }
-    const t = best * columns.width + columns.at[best], sums = new Float64Array(groups);
-    for (let g = 0; g < groups; g++) sums[g] = columns.values[groupFirst[state.grouping] + g][best];
+    const isBefore = from === 0 && (to === 1 || columns.totalBefore >= columns.total[best]);
+    const total = isBefore ? columns.totalBefore : columns.total[best], sums = new Float64Array(groups);
+    for (let g = 0; g < groups; g++) sums[g] = isBefore ? columns.before[first + g] : columns.values[first + g][best];
     walk.to(Math.floor(to) - 1 < from ? from : Math.floor(to) - 1);
-    return {t: t, total: columns.total[best], sums: sums, matched: Math.min(walk.matched, columns.total[best])};
+    return {t: isBefore ? 0 : best * columns.width + columns.at[best], total: total, sums: sums, matched: Math.min(walk.matched, total)};
   }
 
   function pixelsOf(width) {
@@ -279,6 +288,7 @@
       if (from !== lastFrom || to !== lastTo) {
         last = isExact(from, to - 1) ? exactPixel(walk, from, to) : columnPixel(walk, from, to, groups);
         last.reserved = reservedIn(from, to);
+        last.isOne = to === 1 || (to - from === 1 && columns.width === 1);
         lastFrom = from;
         lastTo = to;
       }
@@ -329,8 +339,8 @@
     for (let entry = Math.ceil(lowest / tick) * tick; entry - data.first + 1 < view.to; entry += tick) {
       const t = entry - data.first + 1, x = area.x(t), us = timeAt(t);
       pen.textAlign = x > area.right - 40 ? 'right' : x < axisLeft + 40 ? 'left' : 'center';
-      pen.fillText(entry.toLocaleString('en'), x, area.bottom + 7);
-      if (us >= 0) pen.fillText(duration(us), x, area.bottom + 22);
+      pen.fillText(number(entry), x, area.bottom + 7);
+      if (us >= 0) pen.fillText((isSample(t) ? '' : '~') + duration(us), x, area.bottom + 22);
     }
     pen.textAlign = 'right';
     pen.fillText('entry', axisLeft - 6, area.bottom + 7);
@@ -403,8 +413,8 @@
     const pen = area.pen;
     pen.setLineDash([2, 3]);
     pen.strokeStyle = colours.muted;
-    (data.marks || []).forEach((mark) => {
-      const x = area.x(mark[0]);
+    data.marks.forEach((mark) => {
+      const x = area.x(mark);
       if (x < axisLeft || x > area.right) return;
       pen.beginPath();
       pen.moveTo(x, axisTop);
@@ -431,7 +441,7 @@
     canvas.dataset.to = String(data.first + Math.max(0, to - 1));
     canvas.dataset.moment = state.t === 0 ? '' : String(data.first + state.t - 1);
     canvas.setAttribute('aria-label', 'Memory in use over time, entries ' + canvas.dataset.from + ' to ' + canvas.dataset.to + '; ' +
-      bytes(sumsAt(state.t).total) + ' in use ' + entryName(state.t) + '; the peak is ' + bytes(data.peak[1]));
+      usedText(sumsAt(state.t)) + '; the peak is ' + bytes(data.peak[1]));
   }
 
   function drawTime() {
@@ -479,15 +489,25 @@
 
   /* ---- The legend ---- */
 
+  /* What is in use at a moment. Of a column only the moment of most bytes is known (its t, which may be another one): `within` are then
+     its first and last entry. */
   function sumsAt(t) {
     const groups = data.groupings[state.grouping].groups.length, walk = walker(groups);
     if (isExact(t, t)) return exactPixel(walk, t, t + 1);
-    return columnPixel(walk, t, t + 1, groups);
+    const pixel = columnPixel(walk, t, t + 1, groups), first = columnRange(t, t + 1)[0] * columns.width;
+    if (pixel.t !== t) pixel.within = [data.first + first, data.first + Math.min(first + columns.width, count) - 1];
+    return pixel;
   }
+
+  const entriesName = (within) => 'entries ' + number(within[0]) + ' to ' + number(within[1]);
+  const usedText = (now) => now.within ? 'at most ' + bytes(now.total) + ' in use in ' + entriesName(now.within) :
+    bytes(now.total) + ' in use ' + entryName(now.t);
 
   function drawLegend() {
     const grouping = data.groupings[state.grouping], now = sumsAt(state.t), list = byId('legend');
     list.textContent = '';
+    if (now.within && now.total > 0)
+      list.append(element('li', entryName(now.t) + ', when most was in use of ' + entriesName(now.within) + ': the others are not in the page', 'muted'));
     grouping.groups.map((name, g) => [g, name]).filter((item) => now.sums[item[0]] > 0).reverse().forEach((item) => {
       const line = element('li'), key = element('span', undefined, 'key');
       key.style.background = colours.groups[state.grouping][item[0]];
@@ -525,12 +545,12 @@
 
   function describeSegments(list) {
     const size = list.reduce((sum, segment) => sum + segment.size, 0), used = list.reduce((sum, segment) => sum + segment.used, 0);
-    const blocksHere = list.reduce((sum, segment) => sum + segment.blocks.length, 0), total = sumsAt(state.t).total;
+    const blocksHere = list.reduce((sum, segment) => sum + segment.blocks.length, 0), now = sumsAt(state.t);
     const shown = blocks.reduce((sum, block) => sum + (isAt(block, state.t) ? block.size : 0), 0);
     let text = entryName(state.t) + ': ' + many(list.length, 'segment', 'segments') + ' of ' + bytes(size) + ', ' +
       many(blocksHere, 'block', 'blocks') + ' of ' + bytes(used) + ', ' + bytes(Math.max(0, size - used)) + ' free';
-    if (!isExact(state.t, state.t) && total > shown)
-      text += '; the blocks that are not in the page hold ' + bytes(total - shown) + ', which are shown as free';
+    if (!isExact(state.t, state.t) && now.total > shown)
+      text += '; the blocks that are not in the page hold ' + (now.within ? 'at most ' : '') + bytes(now.total - shown) + ', which are shown as free';
     map.hidden = byId('map-keys').hidden = list.length === 0;
     byId('segments-summary').textContent = list.length > 0 ? text : 'The recording has no segments ' + entryName(state.t) + '.';
   }
@@ -609,6 +629,7 @@
       if (now & WORDS) {
         drawLegend();
         showBlock();
+        describeSearch();
         byId('moment').value = state.t === 0 ? '' : String(data.first + state.t - 1);
       }
     });
@@ -658,7 +679,8 @@
       if (value < low + pixel.sums[g]) group = g;
       else low += pixel.sums[g];
     }
-    const found = {t: pixel.t, group: group, bytes: group < 0 ? pixel.total : pixel.sums[group], block: null, reserved: pixel.reserved};
+    const found = {t: pixel.t, group: group, bytes: group < 0 ? pixel.total : pixel.sums[group], block: null, reserved: pixel.reserved,
+                   isOne: pixel.isOne};
     if (group < 0) return found;
     for (const block of blocks) {
       if (block.groups[state.grouping] !== group || !isAt(block, pixel.t)) continue;
@@ -691,7 +713,7 @@
     } else if (found.segment) {
       tip.append(element('p', 'free'));
     } else if (found.reserved > 0) {
-      tip.append(element('p', bytes(found.reserved) + ' reserved'));
+      tip.append(element('p', (found.isOne ? '' : 'at most ') + bytes(found.reserved) + ' reserved'));
     }
     tip.hidden = false;
     const wide = tip.offsetWidth, high = tip.offsetHeight;
@@ -782,6 +804,7 @@
   });
 
   map.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const all = [];
     state.places.forEach((item) => item.segment.blocks.forEach((block) => all.push([item, block])));
     const at = all.findIndex((item) => item[1] === state.block);
@@ -798,10 +821,22 @@
 
   /* ---- Controls ---- */
 
+  /* The result's line is of the chosen moment. It is set only where it changes: it is read out. */
+  function describeSearch() {
+    const found = state.found, t = state.t, result = byId('search-result');
+    let text = '';
+    if (found) {
+      const now = blocks.reduce((all, block) => all + (isAt(block, t) && block.stack >= 0 && state.matches[block.stack] ? block.size : 0), 0);
+      text = many(found.stacks, 'stack', 'stacks') + ' of ' + number(stacks.length) + ': ' + many(found.count, 'allocation', 'allocations') +
+        ' of ' + bytes(found.total) + ' in all, ' + bytes(found.peak) + ' at the peak, ' + bytes(now) + ' ' + entryName(t) +
+        (isExact(t, t) ? '' : ' (of the blocks in the page)');
+    }
+    if (result.textContent !== text) result.textContent = text;
+  }
+
   function search() {
-    const wanted_ = byId('search').value.trim().toLowerCase(), result = byId('search-result');
-    state.matches = null;
-    result.textContent = '';
+    const wanted_ = byId('search').value.trim().toLowerCase();
+    state.matches = state.found = null;
     if (wanted_.length > 0) {
       const hits = frames.map((frame) => (frame.name + ' ' + frame.file + ':' + frame.line).toLowerCase().includes(wanted_));
       const below = new Uint8Array(nodes.length);
@@ -809,12 +844,9 @@
       state.matches = stacks.map((stack) => below[stack.node] === 1);
       const found = stacks.filter((_, i) => state.matches[i]);
       const sum = (key) => found.reduce((all, stack) => all + stack[key], 0);
-      const now = blocks.reduce((all, block) => all + (isAt(block, state.t) && block.stack >= 0 && state.matches[block.stack] ? block.size : 0), 0);
-      result.textContent = many(found.length, 'stack', 'stacks') + ' of ' + stacks.length.toLocaleString('en') + ': ' +
-        many(sum('count'), 'allocation', 'allocations') + ' of ' + bytes(sum('total')) + ' in all, ' + bytes(sum('peak')) + ' at the peak, ' +
-        bytes(now) + ' ' + entryName(state.t) + (isExact(state.t, state.t) ? '' : ' (of the blocks in the page)');
+      state.found = {stacks: found.length, count: sum('count'), total: sum('total'), peak: sum('peak')};
     }
-    draw(TIME | MAP);
+    draw(ALL);
   }
 
   let typing = 0;
@@ -843,8 +875,17 @@
   byId('moment').addEventListener('change', (event) => {
     const value = Number(event.target.value);
     if (event.target.value !== '' && Number.isFinite(value)) go(value - data.first + 1);
-    if (state.matches) search();
   });
+
+  /* The report is open without scripts and on paper; a reader's own choice comes back after printing. */
+  const report = byId('report');
+  let isReportOpen = false;
+  report.open = false;
+  window.addEventListener('beforeprint', () => {
+    isReportOpen = report.open;
+    report.open = true;
+  });
+  window.addEventListener('afterprint', () => { report.open = isReportOpen; });
 
   ['timeline', 'chosen', 'segments'].forEach((id) => { byId(id).hidden = false; });
   byId('picture').hidden = true;

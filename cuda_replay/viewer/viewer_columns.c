@@ -59,10 +59,12 @@ static bool fill_values(struct wo__viewer *viewer) {
   size_t next = 0;
   if (now == NULL) return false;
   for (size_t i = 0; i < lives->start_count; i++) add(viewer, now, &lives->blocks.items[i], true);
+  memcpy(columns->before, now, columns->groups * sizeof *now);
   if (columns->at[0] == WO_NO_ENTRY) memcpy(&columns->values[columns->groups * next++], now, columns->groups * sizeof *now);
   while (next < columns->count && wo_lives_walk_next(&walk, &dead, &born)) {
     if (dead != WO_NO_LIFE) add(viewer, now, &lives->blocks.items[dead], false);
     if (born != WO_NO_LIFE) add(viewer, now, &lives->blocks.items[born], true);
+    if (walk.entry == viewer->window.first) memcpy(columns->before, now, columns->groups * sizeof *now);
     if (walk.entry - 1 == columns->at[next])
       memcpy(&columns->values[columns->groups * next++], now, columns->groups * sizeof *now);
   }
@@ -76,16 +78,34 @@ static bool fill_values(struct wo__viewer *viewer) {
 static int compare_changes(const void *left, const void *right) {
   const struct change *const a = left;
   const struct change *const b = right;
-  if (a->entry != b->entry) return a->entry < b->entry ? -1 : 1;
-  return a->is_growth < b->is_growth ? -1 : a->is_growth > b->is_growth;
+  return a->entry < b->entry ? -1 : a->entry > b->entry;
+}
+
+/* Changes are by entry. The state after an entry counts, not one between two changes of it: at the first entry of a column it
+ * takes the place of the state before, which is none of the column's. */
+static void spread_reserved(struct wo__viewer *viewer, uint64_t now, const struct change *changes, size_t count) {
+  struct wo__viewer_columns *const columns = &viewer->columns;
+  size_t column = 0;
+  columns->reserved[0] = columns->reserved_before = columns->reserved_most = now;
+  for (size_t i = 0; i < count;) {
+    const uint32_t entry = changes[i].entry;
+    const size_t to = column_of(viewer, entry);
+    while (column < to) columns->reserved[++column] = now;
+    for (; i < count && changes[i].entry == entry; i++) now += changes[i].is_growth ? changes[i].bytes : 0 - changes[i].bytes;
+    const bool is_first = (entry - viewer->window.first) % columns->width == 0;
+    if (is_first || now > columns->reserved[column]) columns->reserved[column] = now;
+  }
+  while (column + 1 < columns->count) columns->reserved[++column] = now;
+  for (size_t i = 0; i < columns->count; i++) {
+    if (columns->reserved[i] > columns->reserved_most) columns->reserved_most = columns->reserved[i];
+  }
 }
 
 static bool fill_reserved(struct wo__viewer *viewer) {
-  struct wo__viewer_columns *const columns = &viewer->columns;
   const struct wo_lives *const lives = &viewer->look->lives;
   struct change *const changes = malloc((2 * lives->ranges.count + 1) * sizeof *changes);
   uint64_t now = 0;
-  size_t count = 0, column = 0;
+  size_t count = 0;
   if (changes == NULL) return false;
   for (size_t i = 0; i < lives->ranges.count; i++) {
     const struct wo_range_life *const range = &lives->ranges.items[i];
@@ -100,17 +120,7 @@ static bool fill_reserved(struct wo__viewer *viewer) {
       changes[count++] = (struct change){range->death, false, range->size_bytes};
   }
   if (count > 0) qsort(changes, count, sizeof *changes, compare_changes);
-  columns->reserved[0] = now;
-  for (size_t i = 0; i < count; i++) {
-    const size_t to = column_of(viewer, changes[i].entry);
-    while (column < to) columns->reserved[++column] = now;
-    now += changes[i].is_growth ? changes[i].bytes : 0 - changes[i].bytes;
-    if (now > columns->reserved[column]) columns->reserved[column] = now;
-  }
-  while (column + 1 < columns->count) columns->reserved[++column] = now;
-  for (size_t i = 0; i < columns->count; i++) {
-    if (columns->reserved[i] > columns->reserved_most) columns->reserved_most = columns->reserved[i];
-  }
+  spread_reserved(viewer, now, changes, count);
   free(changes);
   return true;
 }
@@ -125,7 +135,10 @@ bool wo__viewer_fill_columns(struct wo__viewer *viewer, size_t most) {
   columns->bytes = calloc(columns->count, sizeof *columns->bytes);
   columns->reserved = calloc(columns->count, sizeof *columns->reserved);
   columns->values = calloc(columns->count * columns->groups, sizeof *columns->values);
-  if (columns->at == NULL || columns->bytes == NULL || columns->reserved == NULL || columns->values == NULL) return false;
+  columns->before = calloc(columns->groups, sizeof *columns->before);
+  if (columns->at == NULL || columns->bytes == NULL || columns->reserved == NULL || columns->values == NULL ||
+      columns->before == NULL)
+    return false;
   find_moments(viewer);
   return fill_values(viewer) && fill_reserved(viewer);
 }

@@ -41,16 +41,12 @@ static uint32_t time_of(const struct wo__viewer *viewer, uint32_t entry) {
 static void put_facts(struct writer *w) {
   const struct wo__viewer *const viewer = w->viewer;
   const struct wo_trace *const trace = viewer->look->lives.trace;
-  wo_text_add(w->out, "{\"version\":1,\"entries\":%zu,\"first\":%" PRIu32 ",\"count\":%" PRIu32, trace->entries.count,
-              viewer->window.first, viewer->window.end - viewer->window.first);
-  wo_text_add(w->out, ",\"peak\":[%" PRIu32 ",%" PRIu64 "],\"reserved\":%" PRIu64, time_of(viewer, viewer->peak.entry),
-              viewer->peak.bytes, viewer->columns.reserved_most);
-  put(w, ",\"ooms\":[");
-  for (size_t i = 0; i < viewer->oom_kept; i++) {
-    const struct wo_trace_entry *const entry = &trace->entries.items[viewer->ooms[i]];
-    wo_text_add(w->out, "%s[%" PRIu32 ",%" PRIu64 ",%" PRIu64 "]", i > 0 ? "," : "", time_of(viewer, viewer->ooms[i]),
-                entry->size_bytes, entry->address);
-  }
+  wo_text_add(w->out, "{\"first\":%" PRIu32 ",\"count\":%" PRIu32, viewer->window.first,
+              viewer->window.end - viewer->window.first);
+  wo_text_add(w->out, ",\"peak\":[%" PRIu32 ",%" PRIu64 "],\"ooms\":[", time_of(viewer, viewer->peak.entry), viewer->peak.bytes);
+  for (size_t i = 0; i < viewer->oom_kept; i++)
+    wo_text_add(w->out, "%s[%" PRIu32 ",%" PRIu64 "]", i > 0 ? "," : "", time_of(viewer, viewer->ooms[i]),
+                trace->entries.items[viewer->ooms[i]].size_bytes);
   put(w, "],\"exact\":[");
   for (size_t i = 0; i < viewer->exact_count; i++)
     wo_text_add(w->out, "%s[%" PRIu32 ",%" PRIu32 "]", i > 0 ? "," : "", viewer->exact[i].first - viewer->window.first,
@@ -76,7 +72,8 @@ static void put_groups(struct writer *w) {
 
 /* ---- Columns ---- */
 
-/* Where all blocks are in the page, the script sums them up itself: only the reserved bytes are left. */
+/* Where all blocks are in the page, the script sums them up itself: only the reserved bytes are left. The state before the window
+ * is a row of its own: its reserved bytes, then its groups. */
 static void put_columns(struct writer *w) {
   const struct wo__viewer_columns *const columns = &w->viewer->columns;
   const size_t groups = w->viewer->is_all_kept ? 0 : columns->groups;
@@ -85,10 +82,15 @@ static void put_columns(struct writer *w) {
   wo_text_add(w->out, ",\"columns\":{\"width\":%" PRIu32 ",\"count\":%zu,\"unit\":%" PRIu64 ",\"at\":\"", columns->width,
               columns->count, unit);
   struct wo_code_row row = {0};
-  for (size_t i = 0; i < columns->count; i++) {
+  for (size_t i = 0; i < columns->count && groups > 0; i++) {
     const uint32_t begin = w->viewer->window.first + (uint32_t)i * columns->width;
     wo_code_row_add(w->out, &row, columns->at[i] == WO_NO_ENTRY ? 0 : columns->at[i] - begin + 1);
   }
+  wo_code_row_end(w->out, &row);
+  put(w, "\",\"before\":\"");
+  row = (struct wo_code_row){0};
+  wo_code_row_add(w->out, &row, columns->reserved_before / unit);
+  for (size_t g = 0; g < groups; g++) wo_code_row_add(w->out, &row, columns->before[g] / unit);
   wo_code_row_end(w->out, &row);
   put(w, "\",\"reserved\":\"");
   row = (struct wo_code_row){0};
@@ -140,12 +142,11 @@ static void put_stacks(struct writer *w) {
   for (size_t i = 0; i < viewer->stacks.count; i++) {
     const struct wo__viewer_stack *const stack = &viewer->stacks.items[i];
     wo_code_u64(w->out, stack->node);
-    wo_code_u64(w->out, viewer->groupings[0].of_item[wo_sites_of(&viewer->look->sites, stack->stack)]);
     wo_code_u64(w->out, stack->count);
     wo_code_u64(w->out, stack->total_bytes);
     wo_code_u64(w->out, stack->peak_bytes);
   }
-  wo_text_add(w->out, "\",\"unstacked\":%u", viewer->groupings[0].of_item[0]);
+  put(w, "\"");
 }
 
 /* ---- Blocks ---- */
@@ -284,8 +285,8 @@ static void put_streams(struct writer *w) {
   put(w, "]");
 }
 
-/* Times of entries that are spread over the window, in microseconds since the first of them. Times that fall back count as the
- * one before. */
+/* Times of entries that are spread over the window, and that of its last one, in microseconds since the first of them. Times that
+ * fall back count as the one before. */
 static void put_times(struct writer *w) {
   const struct wo_window window = w->viewer->window;
   const struct wo_trace_entry *const entries = w->viewer->look->lives.trace->entries.items;
@@ -294,11 +295,13 @@ static void put_times(struct writer *w) {
   if (count == 0 || entries[window.first].time_us == WO_NO_TIME) return;
   wo_text_add(w->out, ",\"timestep\":%" PRIu32 ",\"times\":\"", step);
   int64_t last_us = entries[window.first].time_us;
-  for (uint32_t i = window.first; i < window.end; i += step) {
+  for (uint32_t i = window.first;;) {
     const int64_t now_us = entries[i].time_us > last_us ? entries[i].time_us : last_us;
     wo_code_u64(w->out, (uint64_t)now_us - (uint64_t)last_us);
     last_us = now_us;
-    if (window.end - i <= step) break;
+    const uint32_t left = window.end - 1 - i;
+    if (left == 0) break;
+    i += left < step ? left : step;
   }
   put(w, "\"");
 }
@@ -316,10 +319,7 @@ static void put_marks(struct writer *w) {
     size_t at = w->viewer->window.first;
     WO_LOWER_BOUND(at, w->viewer->window.end, k, trace->entries.items[k].time_us < mark->time_us);
     if (at == w->viewer->window.first || at >= w->viewer->window.end) continue;
-    wo_text_add(w->out, "%s[%" PRIu32 ",", count++ > 0 ? "," : "", time_of(w->viewer, (uint32_t)at));
-    wo_text_add_view(&w->scratch, mark->name);
-    put_scratch(w);
-    put(w, "]");
+    wo_text_add(w->out, "%s%" PRIu32, count++ > 0 ? "," : "", time_of(w->viewer, (uint32_t)at));
   }
   put(w, "]");
 }

@@ -25,17 +25,20 @@ struct wo__viewer_grouping {
   uint8_t *of_item; /* the group of each site, class or category */
 };
 
-/* Memory over time in columns of `width` entries, the last one may be shorter. Values are those of the moment in the column where
- * most is in use, so that the groups of a column add up. */
+/* Memory over time in columns of `width` entries, the last one may be shorter: the states after these entries. Values are those
+ * of the moment in the column where most is in use, so that the groups of a column add up. The state before the window is in
+ * none. */
 struct wo__viewer_columns {
   uint32_t width;
   size_t count;
-  size_t groups;          /* values of one column: all groupings one after the other */
-  uint32_t *at;           /* the moment of each column; WO_NO_ENTRY: before the first entry */
-  uint64_t *bytes;        /* in use then */
-  uint64_t *reserved;     /* the most in the column */
-  uint64_t *values;       /* count x groups */
-  uint64_t reserved_most; /* of all columns */
+  size_t groups;      /* values of one column: all groupings one after the other */
+  uint32_t *at;       /* the moment of each column; WO_NO_ENTRY: before the first entry */
+  uint64_t *bytes;    /* in use then */
+  uint64_t *reserved; /* the most in the column */
+  uint64_t *values;   /* count x groups */
+  uint64_t *before;   /* groups: the state before the window */
+  uint64_t reserved_before;
+  uint64_t reserved_most; /* of all columns and before them */
 };
 
 /* A stack that the page has, in the order of the page. */

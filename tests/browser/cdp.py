@@ -109,9 +109,9 @@ class Browser:
             raise RuntimeError(f"{expression[:80]}: {details.get('exception', {}).get('description', details['text'])}")
         return answer["result"].get("value")
 
-    def key(self, key, code=None, text=None):
-        """Presses and lets go of a key ("ArrowRight", "+")."""
-        name = {"key": key, "code": code or key}
+    def key(self, key, code=None, text=None, modifiers=0):
+        """Presses and lets go of a key ("ArrowRight", "+"). Modifiers: 1 Alt, 2 Ctrl, 4 Meta, 8 Shift, added up."""
+        name = {"key": key, "code": code or key, "modifiers": modifiers}
         number = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Enter": 13, "Escape": 27, "Home": 36, "End": 35, "Tab": 9}
         if key in number:
             name["windowsVirtualKeyCode"] = number[key]

@@ -55,6 +55,20 @@ def hostile_recording():
     return "\n".join(lines) + "\n"
 
 
+def long_recording(blocks=60000):
+    """More blocks than a page keeps, one after the other: 1 MiB in use, then nothing. At the end a small one stays, and time goes slower."""
+    lines = ['{"whyoom_trace": 1, "torch": "2.6"}', '{"frame": 0, "function": "step", "file": "train.py", "line": 1}',
+             '{"stack": 0, "frames": [0]}']
+    time_us, base = 1700000000000000, 140000000000000
+    for i in range(blocks):
+        if i == blocks - 10:
+            lines.append(f'{{"alloc": 4096, "addr": {base}, "stack": 0, "time_us": {time_us}}}')
+        for name in ("alloc", "free_requested", "free_completed"):
+            time_us += 10 if i < blocks - 10 else 1000
+            lines.append(f'{{"{name}": 1048576, "addr": {base + 2097152}, "stack": 0, "time_us": {time_us}}}')
+    return "\n".join(lines) + "\n"
+
+
 def make_pages(binary, root, folder):
     """{name: path} of all pages."""
     pages = {}
@@ -78,6 +92,11 @@ def make_pages(binary, root, folder):
     make("folder", ["scan", "samples"], root)
     make("recording", ["replay", "samples/lora-7b-24g/trace-90817.jsonl"], root)
     make("hostile-recording", ["replay", "hostile.jsonl"], folder)
+    make("addresses", ["replay", "tests/recordings/fragmented.jsonl"], root)
+    make("part", ["replay", "samples/lora-7b-24g/trace-90817.jsonl", "--from", "100"], root)
+    (folder / "long.jsonl").write_text(long_recording())
+    make("long", ["replay", "long.jsonl"], folder)
+    make("long-part", ["replay", "long.jsonl", "--from", "10001"], folder)
     snapshots = root.parent / "shared" / "corpus" / "snapshots"
     largest = max(snapshots.glob("*.pickle"), key=lambda path: path.stat().st_size, default=None) if snapshots.is_dir() else None
     if largest:
@@ -193,10 +212,112 @@ def check_pointer(browser, name):
         complain(name, "a search has no result line")
 
 
+def choose_entry(browser, entry):
+    browser.evaluate(f"(() => {{ const e = document.getElementById('moment'); e.value = '{entry}';"
+                     " e.dispatchEvent(new Event('change')); })()")
+    settle(browser)
+
+
+def label(browser):
+    return browser.evaluate("document.getElementById('time').getAttribute('aria-label')")
+
+
+def check_follows(browser, name):
+    """The line of a search is of the chosen moment, by whatever it was chosen."""
+    browser.evaluate("document.getElementById('time').focus()")
+    for key in ("End", ",", "Home", "p"):
+        browser.key(key)
+        entry = moment(browser)
+        wanted = "before " if entry < 0 else f"after entry {entry:,}"
+        if wanted not in text_of(browser, "search-result"):
+            complain(name, f"the search is not of the moment {entry}: " + text_of(browser, "search-result"))
+
+
+def check_map_keys(browser, name, path):
+    """Keys with Alt, Ctrl or Meta are the browser's own."""
+    browser.open(path)
+    browser.evaluate("document.getElementById('map').focus()")
+    browser.key("ArrowRight")
+    settle(browser)
+    first = text_of(browser, "block-summary")
+    for modifiers in (1, 2, 4):
+        browser.key("ArrowRight", modifiers=modifiers)
+        settle(browser)
+    if text_of(browser, "block-summary") != first:
+        complain(name, "the segment map takes keys with Alt, Ctrl or Meta")
+    browser.key("ArrowRight")
+    settle(browser)
+    if text_of(browser, "block-summary") == first:
+        complain(name, "the right key chooses no other block on the segment map")
+
+
+def check_print(browser, name, path):
+    """The report is on paper with scripts and without."""
+    is_open = "document.getElementById('report').open"
+    browser.open(path)
+    if browser.evaluate(is_open):
+        complain(name, "the report is not folded away on the screen")
+    browser.evaluate(f"window.addEventListener('beforeprint', () => {{ window.printed = {is_open}; }})")
+    browser.send("Page.printToPDF")
+    if not browser.evaluate("window.printed") or browser.evaluate(is_open):
+        complain(name, "the report is not on paper, or not folded away again")
+    browser.open(path, scripts=False)
+    browser.send("Emulation.setScriptExecutionDisabled", value=False)
+    if not browser.evaluate(is_open):
+        complain(name, "the report is closed without scripts")
+
+
 def check_time_line(browser, name, path):
     browser.open(path)
     check_keys(browser, name)
     check_pointer(browser, name)
+    check_follows(browser, name)
+    for text in browser.complaints():
+        complain(name, text)
+    check_print(browser, name, path)
+
+
+def check_begin(browser, name, path, words):
+    """The beginning of a part is not that of the recording, and its state is in no column."""
+    browser.open(path)
+    browser.evaluate("document.getElementById('time').focus()")
+    browser.key("Home")
+    settle(browser)
+    if words not in label(browser):
+        complain(name, "Home says: " + label(browser))
+
+
+def check_part(browser, name, path):
+    check_begin(browser, name, path, " in use before entry 100;")
+
+
+def check_long_part(browser, name, path):
+    check_begin(browser, name, path, "; 0 bytes in use before entry 10,001;")
+
+
+def check_long(browser, name, path):
+    """Where the page has columns only, it does not say that their highest moment is another one; nor guess times in silence."""
+    browser.open(path)
+    choose_entry(browser, 90001)  # the request of a free
+    if "; at most 1024.00 KiB in use in entries 8" not in label(browser) and "; at most 1024.00 KiB in use in entries 9" not in label(browser):
+        complain(name, "within a column: " + label(browser))
+    if "when most was in use of entries " not in text_of(browser, "legend"):
+        complain(name, "within a column, the legend says: " + text_of(browser, "legend"))
+    x, y = center_of(browser, "time", 0.5, 0.8)
+    browser.click(x, y)
+    entry = moment(browser)
+    if f"; 1024.00 KiB in use after entry {entry:,};" not in label(browser) or "most" in text_of(browser, "legend"):
+        complain(name, f"at the highest moment of a column, {entry}: {label(browser)}; {text_of(browser, 'legend')}")
+    choose_entry(browser, 179969)  # near the end all blocks are there
+    if "; 0 bytes in use after entry 179,969;" not in label(browser):
+        complain(name, "near the end: " + label(browser))
+    browser.evaluate("document.getElementById('time').focus()")
+    browser.key("End")
+    browser.key("ArrowUp")
+    settle(browser)
+    age = text_of(browser, "block-summary")
+    if "4.00 KiB" not in age or "(about " not in age or "(about 0 us)" in age:
+        complain(name, "a block of the last entries: " + age)
     for text in browser.complaints():
         complain(name, text)
 
@@ -219,6 +340,10 @@ def main():
             for page in ("recording", "snapshot"):
                 if page in pages:
                     check_time_line(browser, page, pages[page])
+            for page, check in (("addresses", check_map_keys), ("part", check_part), ("long", check_long),
+                                ("long-part", check_long_part)):
+                if page in pages:
+                    check(browser, page, pages[page])
         finally:
             browser.close()
     print(f"browser: {len(pages)} pages, {len(failures)} failures")

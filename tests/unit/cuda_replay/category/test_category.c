@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "parsers/base/text.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/recording/recordings.h"
 
@@ -118,6 +119,37 @@ static void no_expression_hangs(void **state) {
   wo_recording_free(recording);
 }
 
+/* After some texts on which it gave up, an expression is not tried any more. All texts are counted that it may match, and each
+ * once however many expressions it is. */
+static void all_texts_that_may_match_are_counted(void **state) {
+  (void)state;
+  enum { FRAMES = WO_LIMIT_CATEGORY_GIVEN_UP + 100 };
+  struct wo_text text = {0};
+  wo_text_add(&text, "{\"whyoom_trace\":1}\n");
+  for (int i = 0; i < FRAMES; i++) {
+    wo_text_add(&text, "{\"frame\":%d,\"function\":\"", i);
+    wo_text_repeat(&text, 'a', 600);
+    wo_text_add(&text,
+                "!b%d\",\"file\":\"m.py\",\"line\":1}\n{\"stack\":%d,\"frames\":[%d]}\n{\"alloc\":1,\"id\":%d,\"stack\":%d}\n", i,
+                i, i, i + 1, i);
+  }
+  struct wo_recording *recording = NULL;
+  struct wo_categories categories = {0};
+  struct wo_look look;
+  struct wo_err err = {0};
+  assert_int_equal(wo_test_read(text.ptr, text.len, SIZE_MAX, &recording, &err), WO_OK);
+  add(&categories, "(a+)+(a+)+(a+)+b=never");
+  add(&categories, "(a+)+(a+)+(a+)+c=never");
+  add(&categories, "m.py=file");
+  assert_int_equal(wo_look_make(recording, &recording->traces.items[0], NULL, &categories, (struct wo_look_part){0}, &look, &err),
+                   WO_OK);
+  assert_int_equal(look.given_up, FRAMES);
+  for (size_t i = 0; i < look.lives.blocks.count; i++) assert_int_equal(look.lives.blocks.items[i].category, 3);
+  wo_look_done(&look);
+  wo_recording_free(recording);
+  wo_text_done(&text);
+}
+
 static void parts_are_checked(void **state) {
   (void)state;
   struct wo_recording *const recording = read_lines();
@@ -165,6 +197,7 @@ int main(void) {
       cmocka_unit_test(texts_are_divided_at_the_last_sign),
       cmocka_unit_test(there_is_a_most),
       cmocka_unit_test(no_expression_hangs),
+      cmocka_unit_test(all_texts_that_may_match_are_counted),
       cmocka_unit_test(parts_are_checked),
       cmocka_unit_test(memory_may_run_out),
   };

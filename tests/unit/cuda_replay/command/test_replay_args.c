@@ -162,6 +162,17 @@ static void test_together(void **state) {
       {{"on", "at"}, false},
       {{"on", "scale"}, true},
       {{"on", "set"}, true},
+      {{"diff"}, true},
+      {{"diff", "where", "device"}, true},
+      {{"diff", "from", "to"}, true},
+      {{"diff", "check"}, false},
+      {{"diff", "at"}, false},
+      {{"diff", "set"}, false},
+      {{"diff", "capacity"}, false},
+      {{"diff", "plot"}, false},
+      {{"diff", "chart"}, false},
+      {{"diff", "torch"}, false},
+      {{"diff", "no-times"}, false},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct wo_replay_args args = {0};
@@ -173,6 +184,9 @@ static void test_together(void **state) {
                                 : wo_view_is(name, "on")        ? "gpu:1"
                                 : wo_view_is(name, "scale")     ? "seq_len=1:2"
                                 : wo_view_is(name, "transform") ? "empty-cache"
+                                : wo_view_is(name, "diff")      ? "peak"
+                                : wo_view_is(name, "where")     ? "a=b"
+                                : wo_view_is(name, "torch")     ? "2.6"
                                                                 : "5";
       status = apply(&args, rows[i].names[count], value, &err);
     }

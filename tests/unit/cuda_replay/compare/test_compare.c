@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "parsers/base/number.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/recording/recordings.h"
 
@@ -100,6 +101,22 @@ static void the_end_is_another_moment(void **state) {
   done(&pair);
 }
 
+/* With --to, the end is that of the part, so the report names it. */
+static void the_report_names_the_end(void **state) {
+  (void)state;
+  struct pair pair;
+  struct wo_text text = {0};
+  make(&pair, before, after, WO_COMPARE_END);
+  wo_compare_text(&pair.compare, (struct wo_text_style){.width = 80}, &text);
+  static const char *const parts[] = {"A before: 724 bytes in use in 5 blocks at the end, after entry 4\n",
+                                      "B after: 228 bytes in use in 3 blocks at the end, after entry 5\n"};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    if (strstr(text.ptr, parts[i]) == NULL) fail_msg("no \"%s\" in\n%s", parts[i], text.ptr);
+  }
+  wo_text_done(&text);
+  done(&pair);
+}
+
 /* A recording and itself: nothing grew. */
 static void equal_recordings_have_no_growth(void **state) {
   (void)state;
@@ -134,6 +151,51 @@ static void the_report_names_what_is_new_and_gone(void **state) {
   wo_text_done(&text);
   wo_text_done(&json);
   done(&pair);
+}
+
+/* A program with one block of each of `sites` functions; in the second recording half of them grew, and half shrank. */
+static struct wo_text many_sites(size_t sites, bool is_after) {
+  struct wo_text text = {0};
+  wo_text_add(&text, HEAD);
+  for (size_t i = 0; i < sites; i++) {
+    const size_t bytes = !is_after ? 10000 : i < sites / 2 ? 10001 + i : 9999 - i;
+    wo_text_add(&text, "{\"frame\":%zu,\"function\":\"f%zu\",\"file\":\"m.py\",\"line\":1}\n{\"stack\":%zu,\"frames\":[%zu]}\n",
+                i, i, i, i);
+    wo_text_add(&text, "{\"alloc\":%zu,\"id\":%zu,\"stack\":%zu}\n", bytes, i + 1, i);
+  }
+  return text;
+}
+
+/* What shrank is last in the list, so a long one keeps both ends; what is left out is summed up, and all adds up. */
+static void both_ends_of_a_long_list_are_kept(void **state) {
+  (void)state;
+  enum { SITES = 700 };
+  struct wo_text texts[2] = {many_sites(SITES, false), many_sites(SITES, true)}, json = {0};
+  struct pair pair;
+  make(&pair, texts[0].ptr, texts[1].ptr, WO_COMPARE_PEAK);
+  wo_compare_json(&pair.compare, (struct wo_text_style){.width = 80}, &json);
+  assert_non_null(strstr(json.ptr, "\"sites_left_out\": 200"));
+  assert_non_null(strstr(json.ptr, "\"growth_bytes\": 350"));  /* the most */
+  assert_non_null(strstr(json.ptr, "\"growth_bytes\": -700")); /* the least */
+  int64_t sum = 0;
+  size_t count = 0;
+  const char *at = strstr(json.ptr, "\"sites\"");
+  assert_non_null(at);
+  while ((at = strstr(at, "growth_bytes\": ")) != NULL) {
+    at += strlen("growth_bytes\": ");
+    const bool is_less = *at == '-';
+    uint64_t size = 0;
+    struct wo_view rest = wo_view_of(at + is_less);
+    assert_int_equal(wo_number_u64(&rest, UINT64_MAX, &size), WO_OK);
+    sum += is_less ? -(int64_t)size : (int64_t)size;
+    count++;
+  }
+  assert_int_equal(count, 501); /* the last one is that of what is left out */
+  assert_int_equal(sum, (int64_t)(pair.compare.moment[1].bytes - pair.compare.moment[0].bytes));
+  done(&pair);
+  wo_text_done(&texts[0]);
+  wo_text_done(&texts[1]);
+  wo_text_done(&json);
 }
 
 /* Names with terminal escapes and marks of direction. */
@@ -171,8 +233,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sites_are_matched_by_name_then_by_line),
       cmocka_unit_test(the_end_is_another_moment),
+      cmocka_unit_test(the_report_names_the_end),
       cmocka_unit_test(equal_recordings_have_no_growth),
       cmocka_unit_test(the_report_names_what_is_new_and_gone),
+      cmocka_unit_test(both_ends_of_a_long_list_are_kept),
       cmocka_unit_test(hostile_names_are_cleaned),
       cmocka_unit_test(memory_may_run_out),
   };

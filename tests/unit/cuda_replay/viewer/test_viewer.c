@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "cuda_replay/viewer/viewer_internal.h"
+#include "parsers/base/number.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/recording/recordings.h"
 #include "tests/support/recording/shared_traces.h"
@@ -81,6 +82,10 @@ static uint64_t sum_at(const struct wo__viewer *viewer, size_t grouping, size_t 
   return sum;
 }
 
+static uint32_t entry_before(struct wo_window window) {
+  return window.first == 0 ? WO_NO_ENTRY : window.first - 1;
+}
+
 static void check_columns(const struct wo__viewer *viewer, size_t most) {
   const struct wo__viewer_columns *const columns = &viewer->columns;
   assert_true(columns->count <= most);
@@ -98,6 +103,10 @@ static void check_columns(const struct wo__viewer *viewer, size_t most) {
     const uint32_t begin = viewer->window.first + (uint32_t)i * columns->width;
     for (uint32_t at = begin; at < begin + columns->width && at < viewer->window.end; at++)
       assert_true(wo_lives_at(&viewer->look->lives, at).bytes <= columns->bytes[i]);
+  }
+  for (size_t g = 0; g < viewer->grouping_count; g++) {
+    for (size_t k = 0; k < viewer->groupings[g].count; k++)
+      assert_int_equal(columns->before[viewer->groupings[g].first + k], sum_at(viewer, g, k, entry_before(viewer->window)));
   }
 }
 
@@ -124,6 +133,122 @@ static void columns_have_the_sums_of_their_highest_moment(void **state) {
     wo_look_done(&look);
   }
   wo_recording_free(recording);
+}
+
+/* Segments come and go; some entries release one and others get several. */
+static struct wo_recording *make_segments(size_t count) {
+  struct wo_text text = {0};
+  uint64_t random = 3;
+  bool is_there[16] = {0};
+  wo_text_add(&text, "{\"whyoom_trace\":1}\n");
+  for (size_t i = 0; i < count; i++) {
+    random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    const size_t place = random >> 60;
+    const uint64_t address = (place + 1) << 30, size_bytes = (uint64_t)(place + 1) << 21;
+    if (random >> 40 & 1) {
+      wo_text_add(&text, "{\"oom\":1024,\"device_free\":7}\n");
+    } else {
+      wo_text_add(&text, "{\"%s\":%" PRIu64 ",\"addr\":%" PRIu64 "}\n", is_there[place] ? "segment_free" : "segment_alloc",
+                  size_bytes, address);
+      is_there[place] = !is_there[place];
+    }
+  }
+  struct wo_recording *const recording = read_text(view_of(&text));
+  wo_text_done(&text);
+  return recording;
+}
+
+/* Reserved bytes after an entry, the slow way. */
+static uint64_t reserved_at(const struct wo_lives *lives, uint32_t entry) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < lives->ranges.count; i++) {
+    if (wo_life_is_at(lives->ranges.items[i].birth, lives->ranges.items[i].death, entry))
+      sum += lives->ranges.items[i].size_bytes;
+  }
+  return sum;
+}
+
+static void check_reserved(const struct wo__viewer *viewer) {
+  const struct wo__viewer_columns *const columns = &viewer->columns;
+  const struct wo_lives *const lives = &viewer->look->lives;
+  const uint64_t before = reserved_at(lives, entry_before(viewer->window));
+  uint64_t most_of_all = before;
+  assert_int_equal(columns->reserved_before, before);
+  for (size_t i = 0; i < columns->count; i++) {
+    const uint32_t begin = viewer->window.first + (uint32_t)i * columns->width;
+    uint64_t most = 0;
+    for (uint32_t at = begin; at < begin + columns->width && at < viewer->window.end; at++) {
+      const uint64_t now = reserved_at(lives, at);
+      if (now > most) most = now;
+    }
+    assert_int_equal(columns->reserved[i], most);
+    if (most > most_of_all) most_of_all = most;
+  }
+  assert_int_equal(columns->reserved_most, most_of_all);
+}
+
+/* A release is in the column of its entry, not in the one behind it. */
+static void columns_have_the_most_reserved_bytes(void **state) {
+  (void)state;
+  struct wo_recording *const recording = make_segments(300);
+  static const struct wo_look_part parts[] = {{0}, {.has_first = true, .first = 100, .has_last = true, .last = 250}};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    struct wo_look look = look_at(recording, parts[i]);
+    assert_true(look.lives.ranges.count > 40);
+    for (size_t most = 1; most <= 400; most = most * 2 + 1) {
+      struct wo__viewer viewer = begin(&look);
+      assert_true(wo__viewer_fill_columns(&viewer, most));
+      check_reserved(&viewer);
+      wo__viewer_done(&viewer);
+    }
+    wo_look_done(&look);
+  }
+  wo_recording_free(recording);
+}
+
+/* ---- Times ---- */
+
+/* The next number of a row of digits, as viewer.js reads it. */
+static uint64_t read_code(const char **text) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  uint64_t number = 0;
+  for (unsigned bits = 0;; bits += 5) {
+    const uint64_t digit = (uint64_t)(strchr(digits, *(*text)++) - digits);
+    number |= (digit & 31) << bits;
+    if (digit < 32) return number;
+  }
+}
+
+/* Ages are read off samples of the times: the last entry is one of them, whatever the number of entries. */
+static void the_last_entry_has_its_time(void **state) {
+  (void)state;
+  static const size_t counts[] = {1, 2, 511, 512, 513, 1200, 1537};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    struct wo_text text = {0};
+    wo_text_add(&text, "{\"whyoom_trace\":1}\n");
+    for (size_t k = 0; k < counts[i]; k++)
+      wo_text_add(&text, "{\"alloc\":512,\"id\":%zu,\"time_us\":%zu}\n", k + 1, 7000 + k * k);
+    struct wo_recording *const recording = read_text(view_of(&text));
+    struct wo_look look = look_at(recording, (struct wo_look_part){0});
+    struct wo_viewer page = page_of(&look);
+    text.len = 0;
+    assert_int_equal(wo_viewer_html(&page, &text), WO_OK);
+    const char *at = strstr(text.ptr, "\"timestep\":");
+    assert_non_null(at);
+    uint64_t step = 0, now = 0, last = 0;
+    struct wo_view number = wo_view_of(at + strlen("\"timestep\":"));
+    assert_int_equal(wo_number_u64(&number, UINT32_MAX, &step), WO_OK);
+    at = strstr(at, "\"times\":\"") + strlen("\"times\":\"");
+    for (uint64_t k = 0; *at != '"'; k++) {
+      last = k * step < counts[i] - 1 ? k * step : counts[i] - 1;
+      now += read_code(&at);
+      assert_int_equal(now, last * last);
+    }
+    assert_int_equal(last, counts[i] - 1);
+    wo_look_done(&look);
+    wo_recording_free(recording);
+    wo_text_done(&text);
+  }
 }
 
 /* ---- The choice ---- */
@@ -258,6 +383,7 @@ static void long_recordings_stay_small(void **state) {
   assert_null(wo_page_flaw(view_of(&text)));
   assert_non_null(strstr(text.ptr, "blocks are in the page one by one"));
   assert_non_null(strstr(text.ptr, "\"all\":false"));
+  assert_non_null(strstr(text.ptr, "<details id=\"report\" open=\"open\">")); /* it is on paper without scripts, too */
   wo_text_done(&text);
   wo_look_done(&look);
   wo_recording_free(recording);
@@ -352,6 +478,8 @@ static void memory_may_run_out(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(columns_have_the_sums_of_their_highest_moment),
+      cmocka_unit_test(columns_have_the_most_reserved_bytes),
+      cmocka_unit_test(the_last_entry_has_its_time),
       cmocka_unit_test(windows_are_complete),
       cmocka_unit_test(the_tree_has_the_stacks),
       cmocka_unit_test(pages_of_any_program_are_well_formed),
