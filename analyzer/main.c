@@ -668,11 +668,12 @@ static bool write_out(const struct wo_call *call) {
 }
 
 /* Runs the command and writes its report. A file keeps its old report if there is no new one, or only the beginning of one. */
-static enum wo_exit run_and_write(struct wo_call *call) {
+static enum wo_exit run_and_write(struct wo_call *call, bool is_paged) {
   if (!call->command->becomes_program) ignore_write_signals();
   if (!check_out(call)) return WO_EXIT_ERROR;
   enum wo_exit code = run(call);
   ignore_write_signals();
+  if (is_paged) signal(SIGINT, SIG_IGN); /* a key that interrupts is for the pager from here on */
   wo_page_seal(call->out, call->style.use_color);
   seal_errors(call);
   const bool is_short = call->out->is_failed || (code == WO_EXIT_ERROR && call->out->len == 0 && !pieces.is_begun);
@@ -704,7 +705,7 @@ int main(int argc, char **argv) {
     call.errors = &errors;
     if (call.is_anonymous) call.pseudonyms = wo_pseudonyms_new();
     if (!call.is_quiet) wo_pager_start(&call, &pager);
-    code = call.is_anonymous && !call.pseudonyms ? wo_command_fail_memory(&call) : run_and_write(&call);
+    code = call.is_anonymous && !call.pseudonyms ? wo_command_fail_memory(&call) : run_and_write(&call, pager.process > 0);
     seal_errors(&call);
     print_errors(&errors);
     errors.len = 0;

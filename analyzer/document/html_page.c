@@ -11,10 +11,14 @@ static void add_link(struct wo__html *h, bool is_there, const char *id, const ch
 
 static void write_links(struct wo__html *h) {
   wo_text_add(h->out, "<nav aria-label=\"parts of the report\">\n");
-  add_link(h, h->where != NULL || h->report->finding_count > 0, "evidence", "Evidence");
+  const struct wo_report *const report = h->report;
+  const struct wo_finding *const finding = report->finding_count > 0 ? &report->findings[0] : NULL;
+  const bool has_fixes =
+      finding != NULL && (finding->fix_count + finding->not_proposed_count > 0 || report->first_change != NULL);
+  add_link(h, h->where != NULL || wo_report_tells_failure(report), "evidence", "Evidence");
   add_link(h, wo__html_has_memory(h), "memory", "Memory over time");
   add_link(h, wo__html_has_ranks(h), "ranks", "Ranks and runs");
-  add_link(h, h->report->finding_count > 0 && h->report->findings[0].fix_count > 0, "fixes", "All fixes");
+  add_link(h, has_fixes, "fixes", "All fixes");
   add_link(h, wo__html_has_settings(h), "settings", "Settings");
   add_link(h, wo__html_has_findings(h), "findings", "Other findings");
   add_link(h, true, "inputs", "Inputs");

@@ -52,7 +52,7 @@ static void end_part(struct part *part, struct wo_text *out) {
 /* The rest of the line: at most that many columns, with ".." where something is left out. Returns the columns written. */
 static size_t put_cut(const struct wo_page *page, size_t columns, enum wo_tint tint, struct wo_view text) {
   const size_t whole = wo_text_columns(text);
-  if (columns < 3) return 0;
+  if (columns < 4) return 0; /* no line is narrower than two columns */
   if (whole <= columns) {
     wo_page_put(page, tint, text);
     return whole;

@@ -25,7 +25,8 @@ static size_t find_in(const struct wo_job *job, const struct wo_folder *listed, 
   for (size_t i = 0; i < listed->count && count < most; i++) {
     int64_t task = -1;
     const struct wo_view name = wo_view_of(listed->items[i].name);
-    if (listed->items[i].kind != WO_ENTRY_FILE || !is_recording_name(name)) continue;
+    const enum wo_entry_kind kind = listed->items[i].kind;
+    if (kind == WO_ENTRY_FOLDER || kind == WO_ENTRY_OTHER || !is_recording_name(name)) continue;
     if (!wo_view_equal(wo_name_id(name, &task), job->story.job_id) || task != job->story.array_task) continue;
     paths[count] = wo_arena_format(arena, "%.*s%.*s", WO_SHOWN(folder), WO_SHOWN(name));
     count += paths[count].ptr != NULL;
