@@ -281,7 +281,7 @@ static void test_tree(void **state) {
   find_logs(&logs, WO_SOURCE_DIR "/samples");
   find_logs(&logs, WO_SOURCE_DIR "/tests/golden/diagnose");
   find_logs(&logs, WO_SOURCE_DIR "/tests/judged");
-  check_logs(*state, &logs, 4, wo_process_is_sanitized ? 6 : 1);
+  check_logs(*state, &logs, 4, wo_process_is_sanitized ? 3 : 1);
   assert_true(totals.continued > 20);
   tell("tree");
 }
