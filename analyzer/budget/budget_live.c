@@ -84,11 +84,17 @@ static struct wo_interval score_factor(const struct wo_budget_input *input) {
 }
 
 /* Layers whose activations a card holds: the first pipeline stage keeps one micro-batch for each stage, so pipelining saves
- * nothing as long as a step has that many. */
-static double layers_held(const struct wo_budget_input *input) {
-  const double stages = one_or(value(input, WO_BUDGET_PIPELINE));
-  const double passes = one_or(value(input, WO_BUDGET_GRAD_ACCUM));
-  return value(input, WO_BUDGET_LAYERS) * fmin(1, passes / stages);
+ * nothing as long as a step has that many. That it has so many is assumed where accumulation is not stated, since a pipeline is
+ * idle otherwise; the low end is one micro-batch. */
+static struct wo_interval layers_held(const struct wo_budget_input *input) {
+  const double stages = one_or(value(input, WO_BUDGET_PIPELINE)), layers = value(input, WO_BUDGET_LAYERS);
+  const double passes = value(input, WO_BUDGET_GRAD_ACCUM);
+  const double held = passes >= 1 ? layers * fmin(1, passes / stages) : layers;
+  return (struct wo_interval){passes >= 1 ? held : layers / stages, held, held};
+}
+
+static bool is_accumulation_open(const struct wo_budget_input *input) {
+  return value(input, WO_BUDGET_PIPELINE) > 1 && value(input, WO_BUDGET_GRAD_ACCUM) < 1;
 }
 
 static const char *missing(const struct wo_budget_input *input) {
@@ -106,7 +112,10 @@ static struct wo_view activation_assumption(const struct wo_budget_input *input,
   const bool is_open = value(input, WO_BUDGET_ATTENTION) == 0 && mode != WO_BUDGET_SELECTIVE;
   const double ffn = value(input, WO_BUDGET_FFN);
   const bool is_gated = ffn > 0 && ffn != 4 * value(input, WO_BUDGET_HIDDEN);
-  return wo_arena_format(arena, "%s%s%s%s", mode == 0 ? "no checkpointing is assumed; " : "",
+  return wo_arena_format(arena, "%s%s%s%s%s", mode == 0 ? "no checkpointing is assumed; " : "",
+                         is_accumulation_open(input)
+                             ? "as many micro-batches as pipeline stages are assumed, one is the low end (--grad-accum says); "
+                             : "",
                          is_open ? "from fused attention to scores that are kept (--attention says); " : "",
                          is_gated ? "a gated feed-forward block keeps four inner activations, a plain one two (low end); " : "",
                          "dense transformer layers of the standard form");
@@ -122,7 +131,7 @@ static void fill_activations(const struct wo_budget_input *input, struct wo_aren
   const double b = value(input, WO_BUDGET_MICRO_BATCH);
   const double s = value(input, WO_BUDGET_SEQ_LEN);
   const double h = value(input, WO_BUDGET_HIDDEN);
-  const double layers = layers_held(input);
+  const struct wo_interval layers = layers_held(input);
   const double mode = value(input, WO_BUDGET_CHECKPOINTING);
   const struct wo_interval base = layer_factor(input);
   const struct wo_interval score = score_factor(input);
@@ -130,18 +139,22 @@ static void fill_activations(const struct wo_budget_input *input, struct wo_aren
   const struct wo_interval factor = {base.lo + (has_scores ? score.lo : 0), base.mid + (has_scores ? score.mid : 0),
                                      base.hi + (has_scores ? score.hi : 0)};
   if (mode == WO_BUDGET_FULL) {
-    const double input_bytes = (is_fp32(input) ? 4 : 2) * b * s * h;
+    /* Under sequence parallelism the inputs of layers are parts already. */
+    const double parts = value(input, WO_BUDGET_SEQUENCE) > 0 ? one_or(value(input, WO_BUDGET_TENSOR)) : 1;
+    const double input_bytes = (is_fp32(input) ? 4 : 2) * b * s * h / parts;
     struct wo_interval bytes = times(factor, b * s * h);
-    bytes.lo += layers * input_bytes;
-    bytes.mid += layers * input_bytes;
-    bytes.hi += layers * input_bytes;
+    bytes.lo += layers.lo * input_bytes;
+    bytes.mid += layers.mid * input_bytes;
+    bytes.hi += layers.hi * input_bytes;
     set_known(row, bytes,
-              wo_arena_format(arena, "%.0f x %.0f x %.0f x (%g layers x %d B + one layer x %.4g B)", b, s, h, layers,
-                              is_fp32(input) ? 4 : 2, factor.mid));
+              wo_arena_format(arena, "%.0f x %.0f x %.0f x (%g layers x %d B%s + one layer x %.4g B)", b, s, h, layers.mid,
+                              is_fp32(input) ? 4 : 2, parts > 1 ? " / tensor parallel" : "", factor.mid));
     return;
   }
-  set_known(row, times(factor, layers * b * s * h),
-            wo_arena_format(arena, "%g layers x %.0f x %.0f x %.0f x %.4g B", layers, b, s, h, factor.mid));
+  set_known(row,
+            (struct wo_interval){factor.lo * layers.lo * b * s * h, factor.mid * layers.mid * b * s * h,
+                                 factor.hi * layers.hi * b * s * h},
+            wo_arena_format(arena, "%g layers x %.0f x %.0f x %.0f x %.4g B", layers.mid, b, s, h, factor.mid));
 }
 
 void wo__budget_activations(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {

@@ -28,7 +28,8 @@ static void make(struct sheet *sheet, const char *options) {
   while (rest.len > 0) {
     struct wo_view value = wo_view_cut(&rest, ' ');
     const struct wo_view name = wo_view_cut(&value, ':');
-    if (wo_command_apply(&wo_command_budget, (struct wo_given){name, value}, &sheet->input, &err) != WO_OK) fail_msg("%s: %s", options, err.message);
+    if (wo_command_apply(&wo_command_budget, (struct wo_given){name, value}, &sheet->input, &err) != WO_OK)
+      fail_msg("%s: %s", options, err.message);
   }
   if (wo_budget_check(&sheet->input, &err) != WO_OK) fail_msg("%s: %s", options, err.message);
   assert_int_equal(wo_budget_make(&sheet->input, &sheet->arena, &sheet->budget), WO_OK);
@@ -124,6 +125,11 @@ static const struct {
      79200},
     {"micro-batch:2 seq-len:10 hidden:20 layers:4 attention:flash pipeline:4 grad-accum:2", "activations", 27200, 27200, 27200},
     {"micro-batch:2 seq-len:10 hidden:20 layers:4 attention:flash pipeline:4 grad-accum:9", "activations", 54400, 54400, 54400},
+    {"micro-batch:2 seq-len:10 hidden:20 layers:4 attention:flash pipeline:4", "activations", 13600, 54400, 54400},
+    {"micro-batch:2 seq-len:10 hidden:20 layers:4 attention:flash pipeline:4 checkpointing:full", "activations", 14400, 16800,
+     16800},
+    {"micro-batch:2 seq-len:10 hidden:20 layers:3 checkpointing:full attention:flash tensor-parallel:4 sequence-parallel:1",
+     "activations", 4000, 4000, 4000},
     {"micro-batch:2 seq-len:10 layers:3", "activations", -1, -1, -1},
     {"activations:30GiB@micro_batch=4 micro-batch:2", "activations", 15 * WO_GIB, 15 * WO_GIB, 15 * WO_GIB},
     {"activations:8GiB@micro_batch=4,seq_len=1000 micro-batch:4 seq-len:2000 attention:flash", "activations", 16 * WO_GIB,
