@@ -17,9 +17,10 @@
 /* DeepSpeed's default buckets (elements), of 16-bit numbers: one to reduce, one to gather. */
 #define ZERO_BUCKET 5e8
 
-/* Bytes of a frozen weight: 8-bit; NF4, from constants that are quantised too to fp32 constants for each 64 weights and modules
- * that stay in 16 bits. */
-static const struct wo_interval quantised[] = {[WO_BUDGET_8BIT] = {1, 1, 1.1}, [WO_BUDGET_4BIT] = {0.516, 0.55, 0.75}};
+/* Bytes of a frozen weight: 8-bit; NF4, from constants that are quantised too to fp32 constants for each 64 weights. Where it is
+ * not known how many weights stay in 16 bits, these are in the high end. */
+static const struct wo_interval quantised[] = {[WO_BUDGET_8BIT] = {1, 1, 1.02}, [WO_BUDGET_4BIT] = {0.516, 0.54, 0.5625}};
+static const struct wo_interval quantised_all[] = {[WO_BUDGET_8BIT] = {1, 1, 1.1}, [WO_BUDGET_4BIT] = {0.516, 0.55, 0.75}};
 
 /* Constants of 8-bit moments: fp32 for blocks of 2048 numbers, or of 256. */
 static const struct wo_interval moment8 = {1 + 4.0 / 2048, 1 + 4.0 / 256, 1 + 4.0 / 256};
@@ -127,7 +128,17 @@ static void read_formats(struct maker *maker) {
 /* Bytes of one frozen weight. */
 static struct wo_interval frozen_weight(const struct maker *maker) {
   const double format = value(maker, WO_BUDGET_QUANTIZE);
-  return format > 0 ? quantised[(size_t)format] : maker->weight;
+  return format > 0 ? quantised_all[(size_t)format] : maker->weight;
+}
+
+/* Of so many parameters, those of the embeddings and the output projection, which quantisers leave as they are; {0} where they
+ * are not known. */
+static struct wo_interval unquantised(const struct maker *maker, double count) {
+  const double tables = maker->input->embedding_tables;
+  const double one = value(maker, WO_BUDGET_VOCAB) * value(maker, WO_BUDGET_HIDDEN);
+  const double parts = one_or(value(maker, WO_BUDGET_TENSOR)) * one_or(value(maker, WO_BUDGET_PIPELINE));
+  const struct wo_interval all = tables > 0 ? wo_interval_exact(tables * one) : (struct wo_interval){one, 2 * one, 2 * one};
+  return value(maker, WO_BUDGET_QUANTIZE) > 0 && all.hi < count * parts ? over(all, parts) : (struct wo_interval){0, 0, 0};
 }
 
 /* Moments in the stated format; else as the optimizer makes them: ZeRO and Megatron in fp32, PyTorch like the weights. */
@@ -181,6 +192,21 @@ static double divided_from(const struct maker *maker, double stage) {
 
 /* ---- Model states ---- */
 
+/* Quantised weights, and beside them the embeddings: in 16 bits, or in fp32 where PEFT has made the model ready for training. */
+static void set_quantised(struct maker *maker, struct wo_budget_row *row, struct wo_interval kept, double count, bool is_host) {
+  const double divisor = divided_from(maker, 3);
+  const struct wo_interval rest = {count - kept.hi, count - kept.mid, count - kept.lo};
+  const struct wo_interval per = quantised[(size_t)value(maker, WO_BUDGET_QUANTIZE)];
+  set_state(maker, row, rest, per, divisor, is_host);
+  if (per.lo < per.hi) row->assumption = WO_VIEW("from constants that are quantised too to fp32 constants");
+  struct wo_budget_row *const embeddings = add_row(maker, "embeddings", "embeddings and head");
+  const struct wo_interval bytes = maker->is_training ? (struct wo_interval){2, 4, 4} : wo_interval_exact(2);
+  set_state(maker, embeddings, kept, bytes, divisor, is_host);
+  embeddings->assumption = maker->is_training
+                               ? WO_VIEW("not quantised: fp32, as prepare_model_for_kbit_training makes them, or 16 bits")
+                               : WO_VIEW("not quantised");
+}
+
 /* Trained weights; frozen ones of the same model have a row of their own. */
 static void add_weights(struct maker *maker) {
   const bool is_host = value(maker, WO_BUDGET_OFFLOAD_PARAMS) > 0;
@@ -191,7 +217,11 @@ static void add_weights(struct maker *maker) {
   }
   const struct wo_interval per = maker->is_partial || !maker->is_training ? frozen_weight(maker) : maker->weight;
   const double count = maker->is_partial ? maker->weights_p : maker->weights_p + maker->trained_p.mid;
-  set_state(maker, row, wo_interval_exact(count), per, divided_from(maker, 3), is_host);
+  const struct wo_interval kept = unquantised(maker, count);
+  if (kept.hi > 0 && (maker->is_partial || !maker->is_training))
+    set_quantised(maker, row, kept, count, is_host);
+  else
+    set_state(maker, row, wo_interval_exact(count), per, divided_from(maker, 3), is_host);
   if (value(maker, WO_BUDGET_DTYPE) == 0 && value(maker, WO_BUDGET_QUANTIZE) == 0) {
     row->assumption = WO_VIEW("the number format is not stated: fp32 is assumed, 16 bits is the low end");
   }
@@ -382,6 +412,7 @@ static void add_extras(struct maker *maker) {
 /* Whether a stated figure is compared with a row. "optimizer", "activations" and "context" include a second row each. */
 static bool is_meant(struct wo_view stated, struct wo_view id) {
   if (wo_view_equal(stated, id)) return true;
+  if (wo_view_is(stated, "weights")) return wo_view_is(id, "embeddings");
   if (wo_view_is(stated, "optimizer")) return wo_view_is(id, "master");
   if (wo_view_is(stated, "activations")) return wo_view_is(id, "logits");
   return wo_view_is(stated, "context") && wo_view_is(id, "nccl");

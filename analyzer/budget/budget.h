@@ -104,12 +104,13 @@ struct wo_budget_input {
   size_t extra_count;
   struct wo_budget_stated stated[WO_LIMIT_BUDGET_ITEMS];
   size_t stated_count;
-  bool has_activations; /* measured, in place of the formula */
+  double embedding_tables; /* 2: the output projection has one of its own, 1: it is the embedding's; 0: not known */
+  bool has_activations;    /* measured, in place of the formula */
   struct wo_budget_measured activations;
 };
 
-/* One component. Ids are the names of the JSON form: weights, frozen, adapters, gradients, optimizer, activations, logits,
- * kv_cache, buffers, context, extra. Texts live in the arena; empty ones have nothing to say. */
+/* One component. Ids are the names of the JSON form: weights, embeddings, frozen, adapters, gradients, optimizer, activations,
+ * logits, kv_cache, buffers, context, extra. Texts live in the arena; empty ones have nothing to say. */
 struct wo_budget_row {
   struct wo_view id;
   struct wo_view label;

@@ -189,6 +189,7 @@ static void take_shape(const struct taker *taker) {
   struct wo_job_model models[WO_LIMIT_JOB_MODELS];
   const size_t count = wo_models_list(taker->facts, models);
   if (count == 0 || (count > 1 && models[0].shape)) return;
+  if (models[0].shape) taker->report->input.embedding_tables = models[0].shape->is_tied ? 1 : 2;
   for (int dim = 0; dim < WO_MODEL_DIM_COUNT_; dim++) {
     const struct wo_model_number number = models[0].dims[dim];
     const struct wo_view table = models[0].shape ? models[0].shape->id : (struct wo_view){0};
@@ -281,6 +282,7 @@ void wo_budget_from_shape(const struct wo_model_shape *shape, struct wo_arena *a
   take(&taker, WO_BUDGET_KV_HEADS, shape->kv_heads, origin);
   take(&taker, WO_BUDGET_HEAD_DIM, shape->head_dim, origin);
   take(&taker, WO_BUDGET_VOCAB, shape->vocab, origin);
+  report->input.embedding_tables = shape->is_tied ? 1 : 2;
 }
 
 /* ---- Measured figures ---- */
@@ -329,7 +331,8 @@ static void compare_allocated(const struct taker *taker) {
   const struct wo_budget *const budget = &taker->report->budget;
   if (!value.is_known || budget->states.mid == 0) return;
   char rest[32];
-  const double weights = row_bytes(budget, "weights") + row_bytes(budget, "adapters") + row_bytes(budget, "frozen");
+  const double weights = row_bytes(budget, "weights") + row_bytes(budget, "embeddings") + row_bytes(budget, "adapters") +
+                         row_bytes(budget, "frozen");
   const double live = live_bytes(taker);
   const char *const allocated = WO_BYTES_TEXT(value.number.mid);
   const char *const states = WO_BYTES_TEXT(budget->states.mid);

@@ -82,8 +82,9 @@ static struct wo_view describe(const struct wo_budget_report *budget, struct wo_
 }
 
 static void take_share(const struct wo_budget_report *report, struct wo_arena *arena, struct wo_job_sizes *sizes) {
-  static const char *const weights[] = {"weights", "adapters", "frozen", NULL}, *const gradients[] = {"gradients", NULL},
-                           *const states[] = {"optimizer", "master", NULL}, *const buffers[] = {"buffers", NULL};
+  static const char *const weights[] = {"weights", "embeddings", "adapters", "frozen", NULL},
+                           *const gradients[] = {"gradients", NULL}, *const states[] = {"optimizer", "master", NULL},
+                           *const buffers[] = {"buffers", NULL};
   const char *const gap = find_gap(report);
   if (gap) {
     sizes->states = wo_view_of(gap);

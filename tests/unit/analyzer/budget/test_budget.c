@@ -98,6 +98,12 @@ static const struct {
     {"params:1000 adapters:100 dtype:fp16", "adapters", 200, 200, 400},
     {"params:1000 adapters:100 dtype:bf16 quantize:4bit", "weights", 516, 550, 750},
     {"params:1000 adapters:100 dtype:bf16 quantize:8bit", "weights", 1000, 1000, 1100},
+    /* embeddings of 10 x 20, in one table or in two */
+    {"params:1000 adapters:100 quantize:4bit vocab:10 hidden:20", "weights", 600 * 0.516, 600 * 0.54, 800 * 0.5625},
+    {"params:1000 adapters:100 quantize:4bit vocab:10 hidden:20", "embeddings", 400, 1600, 1600},
+    {"params:1000 inference:1 quantize:8bit vocab:10 hidden:20", "weights", 600, 600, 800 * 1.02},
+    {"params:1000 inference:1 quantize:8bit vocab:10 hidden:20", "embeddings", 400, 800, 800},
+    {"params:300 adapters:100 quantize:8bit vocab:10 hidden:20", "weights", 300, 300, 330},
     {"params:1000 lora-rank:2 layers:3 hidden:10 intermediate:40 dtype:fp32", "gradients", 960, 5520, 5520},
     /* frozen models and the host */
     {"params:1000 dtype:fp32 frozen:a=500:fp16 gpus:4 zero:3", "frozen", 1000, 1000, 1000},
