@@ -356,6 +356,19 @@ static void add_ddp_buckets(struct maker *maker) {
   row->assumption = WO_VIEW("plain DDP, which copies the gradients; none with gradient_as_bucket_view=True");
 }
 
+/* A quantised layer is made 16-bit for each product, forward and backward; the last one can still be there when the next is made.
+ */
+static void add_dequantised(struct maker *maker) {
+  const double hidden = value(maker, WO_BUDGET_HIDDEN), inner = value(maker, WO_BUDGET_FFN);
+  if (value(maker, WO_BUDGET_QUANTIZE) == 0 || !maker->is_training || hidden == 0) return;
+  const double widest = fmax(inner, hidden) / one_or(value(maker, WO_BUDGET_TENSOR));
+  struct wo_budget_row *const row = add_row(maker, "buffers", "dequantised layer");
+  row->is_known = true;
+  row->bytes = (struct wo_interval){2 * hidden * widest, 2 * hidden * widest, 4 * hidden * widest};
+  row->formula = wo_arena_format(maker->arena, "%.0f x %.0f x 2 B", hidden, widest);
+  row->assumption = WO_VIEW("one 16-bit copy of the widest layer, two at the high end");
+}
+
 static void add_buffers(struct maker *maker) {
   const bool is_fsdp_off = value(maker, WO_BUDGET_FSDP) > 0;
   const bool has_params = value(maker, WO_BUDGET_PARAMS) > 0;
@@ -368,6 +381,7 @@ static void add_buffers(struct maker *maker) {
       add_ddp_buckets(maker);
     }
   }
+  add_dequantised(maker);
 }
 
 static void add_context(struct maker *maker) {
@@ -409,7 +423,8 @@ static void add_extras(struct maker *maker) {
 
 /* ---- Stated figures ---- */
 
-/* Whether a stated figure is compared with a row. "optimizer", "activations" and "context" include a second row each. */
+/* Whether a stated figure is compared with a row. "weights", "optimizer", "activations" and "context" include a second row each.
+ */
 static bool is_meant(struct wo_view stated, struct wo_view id) {
   if (wo_view_equal(stated, id)) return true;
   if (wo_view_is(stated, "weights")) return wo_view_is(id, "embeddings");

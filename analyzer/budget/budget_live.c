@@ -142,10 +142,12 @@ static void fill_activations(const struct wo_budget_input *input, struct wo_aren
     /* Under sequence parallelism the inputs of layers are parts already. */
     const double parts = value(input, WO_BUDGET_SEQUENCE) > 0 ? one_or(value(input, WO_BUDGET_TENSOR)) : 1;
     const double input_bytes = (is_fp32(input) ? 4 : 2) * b * s * h / parts;
+    /* Embeddings that were cast to fp32 beside a quantised model make what flows between layers fp32. */
+    const double most = value(input, WO_BUDGET_QUANTIZE) > 0 && !is_fp32(input) ? 2 : 1;
     struct wo_interval bytes = times(factor, b * s * h);
     bytes.lo += layers.lo * input_bytes;
     bytes.mid += layers.mid * input_bytes;
-    bytes.hi += layers.hi * input_bytes;
+    bytes.hi += layers.hi * input_bytes * most;
     set_known(row, bytes,
               wo_arena_format(arena, "%.0f x %.0f x %.0f x (%g layers x %d B%s + one layer x %.4g B)", b, s, h, layers.mid,
                               is_fp32(input) ? 4 : 2, parts > 1 ? " / tensor parallel" : "", factor.mid));
