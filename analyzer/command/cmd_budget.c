@@ -4,6 +4,7 @@
 #include "analyzer/budget/budget_args.h"
 #include "analyzer/budget/budget_report.h"
 #include "analyzer/command/commands.h"
+#include "parsers/base/nearest/nearest.h"
 
 /* One run of the command. */
 struct run {
@@ -24,10 +25,16 @@ static enum wo_exit fail(struct run *run, const struct wo_err *err) {
 static enum wo_exit read_files(struct run *run) {
   const enum wo_exit code = wo_command_read_job(run->call, run->pack, run->call->words, run->call->word_count, &run->job);
   if (!run->job) return WO_EXIT_ERROR;
-  if (wo_facts_make(run->job, run->pack, &run->arena, &run->facts) != WO_OK)
-    return wo_command_fail_memory(run->call);
+  if (wo_facts_make(run->job, run->pack, &run->arena, &run->facts) != WO_OK) return wo_command_fail_memory(run->call);
   wo_budget_from_facts(&run->facts, &run->arena, &run->report);
   return code;
+}
+
+/* The known model with nearly that name; empty when there is none. */
+static struct wo_view find_near_model(const struct wo_pack *pack, struct wo_view name) {
+  struct wo_nearest nearest = {.want = name};
+  for (size_t i = 0; i < pack->model_count; i++) wo_nearest_offer(&nearest, pack->models[i].id);
+  return wo_nearest_best(&nearest);
 }
 
 static enum wo_exit read_model(struct run *run) {
@@ -37,8 +44,9 @@ static enum wo_exit read_model(struct run *run) {
     const struct wo_model_shape *const shape = wo_model_shape_find(run->pack, option->value);
     struct wo_err err = {0};
     if (!shape) {
-      wo_err_set(&err, WO_E_USAGE, "no model of known shape is called '%.60s'; give --params, --layers, --hidden, ...",
-                 option->value.ptr);
+      char hint[WO_NEAREST_BYTES];
+      wo_err_set(&err, WO_E_USAGE, "no model of known shape is called '%.60s'%s; give --params, --layers, --hidden, ...",
+                 option->value.ptr, wo_nearest_hint(find_near_model(run->pack, option->value), hint, sizeof hint));
       return fail(run, &err);
     }
     run->is_changed = true;

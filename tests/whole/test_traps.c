@@ -323,10 +323,11 @@ static void test_words(void **state) {
 
 static void test_options(void **state) {
   CHECK({"$W --json slurm-1001.err slurm-1001.out", 1, "\"schema\": \"whyoom.report/1\"", NULL},
-        {"$W budget --json --model llama-2-7b", 0, "{", ""}, {"$W -q slurm-1001.err slurm-1001.out", 1, NULL, NULL},
-        {"$W --quiet slurm-1002.out slurm-1002.err", 0, NULL, NULL}, {"$W -q slurm-*.out", 1, NULL, "also reading"},
-        {"$W -q empty.log", 2, NULL, "is empty"}, {"$W -V", 0, "whyoom ", NULL}, {"$W -qV", 0, "whyoom ", NULL},
-        {"$W -q --help", 0, "usage", NULL},
+        {"$W budget --json --model llama-2-7b", 0, "{", ""},
+        {"$W budget --model llama-3.1-9b", 2, NULL, "did you mean 'llama-3.1-8b'?"},
+        {"$W -q slurm-1001.err slurm-1001.out", 1, NULL, NULL}, {"$W --quiet slurm-1002.out slurm-1002.err", 0, NULL, NULL},
+        {"$W -q slurm-*.out", 1, NULL, "also reading"}, {"$W -q empty.log", 2, NULL, "is empty"}, {"$W -V", 0, "whyoom ", NULL},
+        {"$W -qV", 0, "whyoom ", NULL}, {"$W -q --help", 0, "usage", NULL},
         {"$W -q -o .report slurm-1001.err slurm-1001.out; c=$?; grep -q MEMORY .report && (exit $c)", 1, NULL, NULL});
 }
 
