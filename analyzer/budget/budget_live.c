@@ -178,6 +178,13 @@ void wo__budget_activations(const struct wo_budget_input *input, struct wo_arena
 
 /* ---- Logits ---- */
 
+/* Bytes of each logit at the peak of the loss. PyTorch's cross entropy keeps its log-softmax beside the logits, and makes the
+ * gradient of that; programs that shift the logits copy them, and the gradient of the shift is one more. A loss in place
+ * (Megatron's) has none of these. */
+static struct wo_interval logits_each(const struct wo_budget_input *input) {
+  return is_fp32(input) ? (struct wo_interval){8, 12, 20} : (struct wo_interval){10, 14, 18};
+}
+
 void wo__budget_logits(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
   const double b = value(input, WO_BUDGET_MICRO_BATCH);
   const double s = value(input, WO_BUDGET_SEQ_LEN);
@@ -187,16 +194,21 @@ void wo__budget_logits(const struct wo_budget_input *input, struct wo_arena *are
     row->formula = wo_view_of(b == 0 ? "needs --micro-batch" : s == 0 ? "needs --seq-len" : "needs --vocab");
     return;
   }
-  const double per = is_fp32(input) ? 8 : 10;
-  const double bytes = b * s * v * per / t;
+  const struct wo_interval per = logits_each(input);
+  const double count = b * s * v / t;
   const bool is_fused = value(input, WO_BUDGET_FUSED_LOSS) > 0;
-  const struct wo_interval all = {is_fused ? 0 : bytes, is_fused ? 0 : bytes, is_fused ? bytes / 8 : bytes};
+  const struct wo_interval all = {is_fused ? 0 : count * per.lo, is_fused ? 0 : count * per.mid,
+                                  is_fused ? count * per.hi / 8 : count * per.hi};
   set_known(row, all,
             is_fused ? WO_VIEW("computed in chunks")
-                     : wo_arena_format(arena, "%.0f x %.0f x %.0f x %.0f B%s", b, s, v, per, t > 1 ? " / tensor parallel" : ""));
-  row->assumption = is_fused         ? WO_VIEW("a chunk of an eighth at the most")
-                    : is_fp32(input) ? WO_VIEW("4 B for the fp32 logits, 4 B for their gradient")
-                                     : WO_VIEW("2 B for the logits, 4 B for their fp32 copy, 4 B for its gradient");
+                     : wo_arena_format(arena, "%.0f x %.0f x %.0f x %.0f B (%.0f to %.0f)%s", b, s, v, per.mid, per.lo, per.hi,
+                                       t > 1 ? " / tensor parallel" : ""));
+  row->assumption = is_fused ? WO_VIEW("a chunk of an eighth at the most")
+                    : is_fp32(input)
+                        ? WO_VIEW("4 B each for the logits, their log-softmax and its gradient; a shifted copy and its "
+                                  "gradient at the high end, a loss in place at the low end")
+                        : WO_VIEW("2 B for the logits, 4 B each for their fp32 copy, its log-softmax and the gradient; "
+                                  "a shifted copy's gradient at the high end, a loss in place at the low end");
 }
 
 /* ---- KV cache ---- */

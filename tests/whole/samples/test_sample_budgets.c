@@ -38,13 +38,13 @@ static void test_adapters_alone_are_trained(void **state) {
   cJSON_Delete(budget);
 }
 
-/* Batch 1 and length 1536 fit, as they did. */
+/* Batch 1 and length 1536 fit, as they did; not if the loss shifts the logits by a copy, which the log does not show. */
 static void test_adapters_after_the_fix(void **state) {
   (void)state;
   cJSON *const before = BUDGET(LORA, NULL), *const after = BUDGET(LORA, "--micro-batch", "1", "--seq-len", "1536");
   expect_near(assumed(after, "activations") / assumed(before, "activations"), 0.5 * 0.75, 0.02, "activations");
   expect_near(assumed(after, "gradients"), assumed(before, "gradients"), 0, "gradients stay");
-  assert_string_equal(text(after, "verdict"), "fits");
+  assert_string_equal(text(after, "verdict"), "tight");
   cJSON_Delete(before);
   cJSON_Delete(after);
 }

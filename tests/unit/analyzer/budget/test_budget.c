@@ -150,10 +150,10 @@ static const struct {
      32 * WO_GIB},
     {"activations:8GiB@micro_batch=4,seq_len=1000 micro-batch:4 seq-len:500", "activations", 2 * WO_GIB, 4 * WO_GIB, 4 * WO_GIB},
     /* logits */
-    {"micro-batch:2 seq-len:10 vocab:1000 dtype:bf16", "logits", 200000, 200000, 200000},
-    {"micro-batch:2 seq-len:10 vocab:1000 dtype:fp32", "logits", 160000, 160000, 160000},
-    {"micro-batch:2 seq-len:10 vocab:1000 dtype:bf16 tensor-parallel:4", "logits", 50000, 50000, 50000},
-    {"micro-batch:2 seq-len:10 vocab:1000 dtype:bf16 fused-loss", "logits", 0, 0, 25000},
+    {"micro-batch:2 seq-len:10 vocab:1000 dtype:bf16", "logits", 200000, 280000, 360000},
+    {"micro-batch:2 seq-len:10 vocab:1000 dtype:fp32", "logits", 160000, 240000, 400000},
+    {"micro-batch:2 seq-len:10 vocab:1000 dtype:bf16 tensor-parallel:4", "logits", 50000, 70000, 90000},
+    {"micro-batch:2 seq-len:10 vocab:1000 dtype:bf16 fused-loss", "logits", 0, 0, 45000},
     {"micro-batch:2 seq-len:10", "logits", -1, -1, -1},
     /* serving */
     {"inference layers:3 heads:8 kv-heads:2 head-dim:16 max-model-len:100 max-num-seqs:5", "kv_cache", 38400, 192000, 192000},
