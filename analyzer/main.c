@@ -392,31 +392,14 @@ static size_t count_cores(void) {
   return cores < WO_LIMIT_THREADS ? cores : WO_LIMIT_THREADS;
 }
 
-/* Replaces a path wherever it stands in a text: with a blank in it, or as a bare word, nothing but the call shows that it is one.
- */
-static void replace_path(struct wo_pseudonyms *pseudonyms, struct wo_view path, struct wo_text *text) {
-  struct wo_text shown = {0}, all = {0};
-  struct wo_view rest = {text->ptr, text->len};
-  wo_pseudonyms_learn_path(pseudonyms, path);
-  if (path.len < 2 || wo_view_find(rest, path, 0) == WO_NOT_FOUND) return;
-  wo_pseudonyms_add_path(pseudonyms, path, &shown);
-  for (size_t at; (at = wo_view_find(rest, path, 0)) != WO_NOT_FOUND; rest = wo_view_skip(rest, at + path.len)) {
-    wo_text_add_view(&all, wo_view_sub(rest, 0, at));
-    wo_text_add_view(&all, (struct wo_view){shown.ptr, shown.len});
-  }
-  wo_text_add_view(&all, rest);
-  all.is_failed = all.is_failed || shown.is_failed || text->is_failed;
-  wo_text_done(&shown);
-  wo_text_done(text);
-  *text = all;
-}
-
 /* The files that a call names, in messages. */
 static void replace_paths(const struct wo_call *call) {
   static const char *const options[] = {"store", "trace", "plot", "baseline"};
-  for (size_t i = 0; i < call->word_count; i++) replace_path(call->pseudonyms, wo_view_of(call->words[i]), call->errors);
+  for (size_t i = 0; i < call->word_count; i++)
+    wo_pseudonyms_replace_path(call->pseudonyms, wo_view_of(call->words[i]), call->errors);
   for (size_t i = 0; i < call->given_count; i++) {
-    if (WO_VIEW_ANY(call->given[i].name, wo_view_is, options)) replace_path(call->pseudonyms, call->given[i].value, call->errors);
+    if (WO_VIEW_ANY(call->given[i].name, wo_view_is, options))
+      wo_pseudonyms_replace_path(call->pseudonyms, call->given[i].value, call->errors);
   }
 }
 

@@ -1,6 +1,7 @@
 /* What the diagnosis rests on: lines of the log with the decisive words marked, reasons for and against. See page_internal.h. */
 #include "analyzer/document/page_internal.h"
 #include "analyzer/report/report_words.h"
+#include "parsers/base/clean.h"
 
 enum {
   QUOTE_BYTES = 4096, /* of a line; a longer one is cut around the part that decides */
@@ -10,20 +11,14 @@ enum {
 
 /* ---- Quotes ---- */
 
-/* Moves to a character's first byte. */
-static size_t at_character(struct wo_view text, size_t at) {
-  while (at > 0 && at < text.len && ((unsigned char)text.ptr[at] & 0xC0) == 0x80) at--;
-  return at;
-}
-
 /* A line of a log, the part by which it was found marked. */
 static void write_quote(struct wo__html *h, const struct wo_event *event) {
   const struct wo_view whole = wo_view_trim(event->text), part = wo_report_found(event);
   size_t from = 0, to = whole.len;
   if (whole.len > QUOTE_BYTES) {
     const size_t at = part.len > 0 && part.ptr >= whole.ptr ? (size_t)(part.ptr - whole.ptr) : 0;
-    from = at_character(whole, at > QUOTE_BYTES / 2 ? at - QUOTE_BYTES / 2 : 0);
-    to = at_character(whole, from + QUOTE_BYTES < whole.len ? from + QUOTE_BYTES : whole.len);
+    from = wo_utf8_front(whole, at > QUOTE_BYTES / 2 ? at - QUOTE_BYTES / 2 : 0).len;
+    to = wo_utf8_front(whole, from + QUOTE_BYTES).len;
   }
   wo_text_add(h->out, "<pre class=\"quote\">%s", from > 0 ? "... " : "");
   wo__html_marked(h->out, wo_view_sub(whole, from, to), part);

@@ -50,12 +50,15 @@ enum wo_status wo_compare_files(const char *const paths[2], const struct wo_comp
   assert(paths[0] != NULL && paths[1] != NULL);
   struct file files[2] = {0};
   enum wo_status status = WO_OK;
-  for (int i = 0; i < 4 && status == WO_OK; i++) { /* both are read before names are replaced */
-    const int which = i % 2;
-    *ret_failed = paths[which];
-    status = (i < 2 ? read_file : look_at)(paths[which], options, &files[which], err);
-    if (status != WO_OK && err->code == WO_OK) err->code = status;
+  for (int i = 0; i < 2 && status == WO_OK; i++) {
+    *ret_failed = paths[i];
+    status = read_file(paths[i], options, &files[i], err);
   }
+  for (int i = 0; i < 2 && status == WO_OK; i++) { /* names of both are known now */
+    *ret_failed = paths[i];
+    status = look_at(paths[i], options, &files[i], err);
+  }
+  if (status != WO_OK && err->code == WO_OK) err->code = status;
   if (status == WO_OK) status = write_difference(files, options, out, err);
   for (int i = 0; i < 2; i++) {
     wo_look_done(&files[i].look);

@@ -271,6 +271,23 @@ void wo_pseudonyms_learn_path(struct wo_pseudonyms *p, struct wo_view path) {
   wo_text_done(&scratch);
 }
 
+void wo_pseudonyms_replace_path(struct wo_pseudonyms *p, struct wo_view path, struct wo_text *text) {
+  struct wo_text shown = {0}, all = {0};
+  struct wo_view rest = {text->ptr, text->len};
+  wo_pseudonyms_learn_path(p, path);
+  if (path.len < 2 || wo_view_find(rest, path, 0) == WO_NOT_FOUND) return;
+  wo_pseudonyms_add_path(p, path, &shown);
+  for (size_t at; (at = wo_view_find(rest, path, 0)) != WO_NOT_FOUND; rest = wo_view_skip(rest, at + path.len)) {
+    wo_text_add_view(&all, wo_view_sub(rest, 0, at));
+    wo_text_add_view(&all, (struct wo_view){shown.ptr, shown.len});
+  }
+  wo_text_add_view(&all, rest);
+  all.is_failed = all.is_failed || shown.is_failed || text->is_failed;
+  wo_text_done(&shown);
+  wo_text_done(text);
+  *text = all;
+}
+
 /* What was added, in an arena; the text itself if nothing changed. */
 static struct wo_view keep(struct wo_text *shown, struct wo_view text, struct wo_arena *arena) {
   const struct wo_view view = {shown->ptr, shown->len};

@@ -84,6 +84,10 @@ void wo_pseudonyms_add_text(struct wo_pseudonyms *pseudonyms, struct wo_view tex
 /* Adds a path, also one that nothing but its place shows to be one ("results"). */
 void wo_pseudonyms_add_path(struct wo_pseudonyms *pseudonyms, struct wo_view path, struct wo_text *out);
 
+/* Learns a path and replaces it wherever it stands in a text: with a blank in it, or as a bare word, nothing else shows that it
+ * is one. */
+void wo_pseudonyms_replace_path(struct wo_pseudonyms *pseudonyms, struct wo_view path, struct wo_text *text);
+
 /* The text with all names replaced, in an arena (which is exhausted if memory is out: then it is empty). The text itself where
  * nothing changes, and for NULL as pseudonyms. */
 struct wo_view wo_pseudonyms_text(struct wo_pseudonyms *pseudonyms, struct wo_view text, struct wo_arena *arena);
