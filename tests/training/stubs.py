@@ -59,6 +59,8 @@ def build_all(store, version):
     out.mkdir(exist_ok=True)
     cuda = store / f"cuda-{about['cuda']}" / "include"
     libraries = sorted((base / "site" / "torch" / "lib").glob("lib*.so"))
+    # Packages beside torch (tests/accuracy): those of their libraries that are built for this runtime.
+    libraries += [library for library in sorted((base / "extra").glob("*/*.so")) if about["runtime"] in fetch.needed(library)]
     wanted, versions = wanted_names(libraries)
     allocator = (base / "site" / "torch" / "lib" / "libc10_cuda.so").read_bytes()
     wanted["libcuda.so.1"] = wanted.get("libcuda.so.1", set()) | {name.decode() for name in build.DRIVER_NAME.findall(allocator)}
