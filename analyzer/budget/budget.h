@@ -10,6 +10,7 @@
 #include "parsers/base/arena.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/number.h"
+#include "rules/load/model_shape.h"
 
 /* The inputs, each an option (budget_args.c has their syntax). A value of 0 means "not given". */
 enum wo_budget_key {
@@ -17,12 +18,15 @@ enum wo_budget_key {
   WO_BUDGET_TRAINABLE,
   WO_BUDGET_ADAPTERS,
   WO_BUDGET_DTYPE,
+  WO_BUDGET_AUTOCAST,
   WO_BUDGET_GRAD_DTYPE,
   WO_BUDGET_OPTIMIZER,
   WO_BUDGET_OPTIMIZER_DTYPE,
   WO_BUDGET_MASTER,
   WO_BUDGET_QUANTIZE,
   WO_BUDGET_LORA_RANK,
+  WO_BUDGET_LORA_TARGETS,
+  WO_BUDGET_LORA_DROPOUT,
   WO_BUDGET_GPUS,
   WO_BUDGET_ZERO,
   WO_BUDGET_FSDP,
@@ -45,6 +49,7 @@ enum wo_budget_key {
   WO_BUDGET_CHECKPOINTING,
   WO_BUDGET_ATTENTION,
   WO_BUDGET_FUSED_LOSS,
+  WO_BUDGET_LIGER,
   WO_BUDGET_INFERENCE,
   WO_BUDGET_MAX_SEQS,
   WO_BUDGET_MAX_LEN,
@@ -63,10 +68,15 @@ enum {
   WO_BUDGET_SGD_MOMENTUM,
   WO_BUDGET_ADAFACTOR,
   WO_BUDGET_LION,
-  WO_BUDGET_NO_OPTIMIZER
+  WO_BUDGET_NO_OPTIMIZER,
+  WO_BUDGET_ADAMW_FUSED,
+  WO_BUDGET_PAGED_ADAM8BIT,
+  WO_BUDGET_LION8BIT
 };
 enum { WO_BUDGET_NONE = 1, WO_BUDGET_SELECTIVE, WO_BUDGET_FULL };
-enum { WO_BUDGET_FLASH = 1, WO_BUDGET_SCORES };
+enum { WO_BUDGET_FLASH = 1, WO_BUDGET_SCORES, WO_BUDGET_SDPA };
+enum { WO_BUDGET_ON = 1, WO_BUDGET_OFF };
+enum { WO_BUDGET_ALL_LINEAR = 1, WO_BUDGET_ALL_ATTENTION, WO_BUDGET_QUERY_VALUE };
 enum { WO_BUDGET_8BIT = 1, WO_BUDGET_4BIT };
 
 /* A frozen model beside the trained one: no gradients, no states, not sharded. */
@@ -96,6 +106,16 @@ struct wo_budget_stated {
   struct wo_interval bytes;
 };
 
+/* The moments of a training step at which the memory can be at its peak. A program that serves is always at the first. */
+enum wo_budget_moment {
+  WO_BUDGET_FORWARD,   /* the end of the forward pass, in the loss */
+  WO_BUDGET_LOSS,      /* the backward pass of the loss */
+  WO_BUDGET_LAYER,     /* the backward pass of the last layer, the first one to be done */
+  WO_BUDGET_GRADIENTS, /* the end of the backward pass: all gradients are there */
+  WO_BUDGET_STEP,      /* the optimizer's step */
+  WO_BUDGET_MOMENT_COUNT_
+};
+
 struct wo_budget_input {
   double values[WO_BUDGET_KEY_COUNT_];
   struct wo_budget_frozen frozen[WO_LIMIT_BUDGET_ITEMS];
@@ -105,7 +125,9 @@ struct wo_budget_input {
   struct wo_budget_stated stated[WO_LIMIT_BUDGET_ITEMS];
   size_t stated_count;
   double embedding_tables; /* 2: the output projection has one of its own, 1: it is the embedding's; 0: not known */
-  bool has_activations;    /* measured, in place of the formula */
+  bool has_layer;          /* how a layer keeps activations is known */
+  struct wo_model_layer layer;
+  bool has_activations; /* measured, in place of the formula */
   struct wo_budget_measured activations;
 };
 
@@ -115,12 +137,14 @@ struct wo_budget_row {
   struct wo_view id;
   struct wo_view label;
   bool is_known;
-  bool is_state;             /* counts into the model states */
-  int32_t rank;              /* the only rank that has it, or -1 */
-  struct wo_interval bytes;  /* on the card */
-  struct wo_interval host;   /* on the host, for this rank */
-  struct wo_view formula;    /* with its numbers; for an unknown row, the inputs that it needs */
-  struct wo_view assumption; /* what the bytes rest on */
+  bool is_state;                                     /* counts into the model states */
+  int32_t rank;                                      /* the only rank that has it, or -1 */
+  struct wo_interval bytes;                          /* on the card */
+  struct wo_interval host;                           /* on the host, for this rank */
+  bool is_outside;                                   /* of the framework's allocator */
+  struct wo_interval share[WO_BUDGET_MOMENT_COUNT_]; /* of the bytes that are there at each moment */
+  struct wo_view formula;                            /* with its numbers; for an unknown row, the inputs that it needs */
+  struct wo_view assumption;                         /* what the bytes rest on */
   bool is_stated;
   struct wo_interval stated;
   struct wo_view stated_note; /* how the stated figure differs */
@@ -136,11 +160,13 @@ enum wo_budget_verdict {
 struct wo_budget {
   struct wo_budget_row rows[WO_LIMIT_BUDGET_ROWS];
   size_t row_count;
-  struct wo_interval states; /* weights, gradients, optimizer states, frozen models */
-  struct wo_interval total;  /* of the rank that needs most; known components only */
-  struct wo_interval others; /* of ranks without extras; equal to total without any */
-  struct wo_interval host;   /* for one rank */
-  bool is_complete;          /* no component is unknown */
+  struct wo_interval states;  /* weights, gradients, optimizer states, frozen models */
+  enum wo_budget_moment peak; /* when most is needed, by the assumptions */
+  struct wo_interval in_use;  /* tensors at the peak, for the rank that needs most: what PyTorch calls allocated */
+  struct wo_interval total;   /* all of the card at the peak, for the rank that needs most; known components only */
+  struct wo_interval others;  /* of ranks without extras; equal to total without any */
+  struct wo_interval host;    /* for one rank */
+  bool is_complete;           /* no component is unknown */
   enum wo_budget_verdict verdict;
   struct wo_interval seen; /* memory in use and requested in the log, if it overrules the verdict (wo_budget_compare); else 0 */
   double margin;           /* capacity less the middle of the total; 0 without a capacity */
@@ -160,11 +186,16 @@ const char *wo_budget_verdict_name(enum wo_budget_verdict verdict);
 /* Bytes of one number of a dtype choice: fp32 4, bf16 and fp16 2, amp 4, fp8 1; 0 for 0. */
 double wo_budget_dtype_bytes(double choice);
 
-/* Trained parameters beside the model: as stated, or those that a LoRA rank gives (analyzer/budget/budget_live.c). */
+/* The name of a moment in JSON: forward, loss, layer, gradients, step; and in words. */
+const char *wo_budget_moment_name(enum wo_budget_moment moment);
+const char *wo_budget_moment_words(enum wo_budget_moment moment);
+
+/* Trained parameters beside the model: as stated, or those that a LoRA rank gives (analyzer/budget/budget_layer.c). */
 struct wo_interval wo__budget_adapters(const struct wo_budget_input *input);
 
 /* The part of the budget that grows with the batch (analyzer/budget/budget_live.c): each fills its row. */
 void wo__budget_activations(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
+void wo__budget_again(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
 void wo__budget_logits(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
 void wo__budget_cache(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
 

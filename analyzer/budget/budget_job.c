@@ -180,6 +180,14 @@ static void take_fact(const struct taker *taker, enum wo_budget_key key, const c
   if (value.is_known) take(taker, key, round(value.number.mid), place_of(taker, value.evidence));
 }
 
+/* What the table of known shapes says beside numbers. */
+static void take_layer(struct wo_budget_input *input, const struct wo_model_shape *shape) {
+  const struct wo_model_layer *const layer = shape->experts > 0 ? NULL : wo_model_shape_layer(shape);
+  input->embedding_tables = shape->is_tied ? 1 : 2;
+  input->has_layer = layer != NULL;
+  if (layer) input->layer = *layer;
+}
+
 /* No shape is taken if the job has several known models. */
 static void take_shape(const struct taker *taker) {
   static const enum wo_budget_key keys[WO_MODEL_DIM_COUNT_] = {
@@ -189,7 +197,7 @@ static void take_shape(const struct taker *taker) {
   struct wo_job_model models[WO_LIMIT_JOB_MODELS];
   const size_t count = wo_models_list(taker->facts, models);
   if (count == 0 || (count > 1 && models[0].shape)) return;
-  if (models[0].shape) taker->report->input.embedding_tables = models[0].shape->is_tied ? 1 : 2;
+  if (models[0].shape) take_layer(&taker->report->input, models[0].shape);
   for (int dim = 0; dim < WO_MODEL_DIM_COUNT_; dim++) {
     const struct wo_model_number number = models[0].dims[dim];
     const struct wo_view table = models[0].shape ? models[0].shape->id : (struct wo_view){0};
@@ -282,7 +290,7 @@ void wo_budget_from_shape(const struct wo_model_shape *shape, struct wo_arena *a
   take(&taker, WO_BUDGET_KV_HEADS, shape->kv_heads, origin);
   take(&taker, WO_BUDGET_HEAD_DIM, shape->head_dim, origin);
   take(&taker, WO_BUDGET_VOCAB, shape->vocab, origin);
-  report->input.embedding_tables = shape->is_tied ? 1 : 2;
+  take_layer(&report->input, shape);
 }
 
 /* ---- Measured figures ---- */

@@ -30,7 +30,9 @@ static void put_row(struct writer *w, cJSON *array, const struct wo_budget_row *
   if (row->is_known) {
     put_interval(w, object, "bytes", row->bytes);
     put_interval(w, object, "host_bytes", row->host);
+    wo_json_put_bytes(&w->json, object, "at_peak_bytes", row->bytes.mid * row->share[w->report->budget.peak].mid);
   } else {
+    wo_json_put(&w->json, object, "at_peak_bytes", cJSON_CreateNull());
     wo_json_put(&w->json, object, "bytes", cJSON_CreateNull());
     wo_json_put(&w->json, object, "host_bytes", cJSON_CreateNull());
   }
@@ -94,6 +96,8 @@ static void put_budget(struct writer *w, cJSON *root) {
   cJSON *const rows = wo_json_put(&w->json, root, "components", cJSON_CreateArray());
   for (size_t i = 0; i < budget->row_count; i++) put_row(w, rows, &budget->rows[i]);
   put_interval(w, root, "model_states_bytes", budget->states);
+  wo_json_put_text(&w->json, root, "peak", wo_view_of(wo_budget_moment_name(budget->peak)));
+  put_interval(w, root, "in_use_bytes", budget->in_use);
   put_interval(w, root, "total_bytes", budget->total);
   put_interval(w, root, "total_other_ranks_bytes", budget->others);
   put_interval(w, root, "host_bytes_per_rank", budget->host);

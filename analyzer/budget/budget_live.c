@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "analyzer/budget/budget.h"
+#include "analyzer/budget/budget_layer.h"
 #include "parsers/base/units.h"
 
 /* Numbers that a transformer layer keeps for its backward pass, for each b x s x h: inputs of both norms, of the query/key/value
@@ -12,6 +13,9 @@
 #define KEPT_INNER 2.0
 #define KEPT_INNER_GATED 4.0
 #define MASK_BYTES 2.0
+
+/* The list of what a layer keeps may be too long by a small tensor. */
+#define LAYER_LOW 0.97
 
 static double value(const struct wo_budget_input *input, enum wo_budget_key key) {
   return input->values[key];
@@ -121,10 +125,35 @@ static struct wo_view activation_assumption(const struct wo_budget_input *input,
                          "dense transformer layers of the standard form");
 }
 
+static struct wo_view layer_assumption(const struct wo_budget_input *input, struct wo_arena *arena) {
+  const bool has_padding = value(input, WO_BUDGET_MICRO_BATCH) > 1 && value(input, WO_BUDGET_ATTENTION) != WO_BUDGET_FLASH;
+  return wo_arena_format(arena, "%s%s%sas transformers keeps them",
+                         value(input, WO_BUDGET_CHECKPOINTING) == 0 ? "no checkpointing is assumed; " : "",
+                         value(input, WO_BUDGET_ATTENTION) == 0 ? "scores that are kept at the high end (--attention says); "
+                                                                : "",
+                         has_padding ? "padding at the high end; " : "");
+}
+
 static void set_known(struct wo_budget_row *row, struct wo_interval bytes, struct wo_view formula) {
   row->is_known = true;
   row->bytes = bytes;
   row->formula = formula;
+}
+
+static struct wo_interval plus_times(struct wo_interval a, struct wo_interval b, double factor) {
+  return (struct wo_interval){a.lo + b.lo * factor, a.mid + b.mid * factor, a.hi + b.hi * factor};
+}
+
+/* The layers of transformers, tensor by tensor; checkpointing keeps what flows between them. */
+static void fill_layers(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
+  const double b = value(input, WO_BUDGET_MICRO_BATCH), s = value(input, WO_BUDGET_SEQ_LEN);
+  const double layers = value(input, WO_BUDGET_LAYERS);
+  const bool is_again = value(input, WO_BUDGET_CHECKPOINTING) == WO_BUDGET_FULL;
+  struct wo_interval each = is_again ? wo__budget_layer_input(input) : wo__budget_layer(input);
+  each.lo *= LAYER_LOW;
+  const struct wo_interval end = wo__budget_layer_end(input);
+  set_known(row, times(plus_times(end, each, layers), b * s),
+            wo_arena_format(arena, "%.0f x %.0f x (%.0f layers x %.0f B + %.0f B)", b, s, layers, each.mid, end.mid));
 }
 
 static void fill_activations(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
@@ -172,16 +201,35 @@ void wo__budget_activations(const struct wo_budget_input *input, struct wo_arena
     row->formula = wo_view_of(lacks);
     return;
   }
+  if (wo__budget_has_layer(input)) {
+    fill_layers(input, arena, row);
+    row->assumption = layer_assumption(input, arena);
+    return;
+  }
   fill_activations(input, arena, row);
   row->assumption = activation_assumption(input, arena);
 }
 
+void wo__budget_again(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
+  const double tokens = value(input, WO_BUDGET_MICRO_BATCH) * value(input, WO_BUDGET_SEQ_LEN);
+  const bool is_again = value(input, WO_BUDGET_CHECKPOINTING) == WO_BUDGET_FULL;
+  const struct wo_interval made = wo__budget_layer_made(input);
+  const struct wo_interval kept = is_again ? wo__budget_layer(input) : (struct wo_interval){0, 0, 0};
+  const struct wo_interval each = {kept.lo + made.lo / 2, kept.mid + made.mid, kept.hi + 1.5 * made.hi};
+  set_known(row, times(each, tokens), wo_arena_format(arena, "%.0f x %.0f B", tokens, each.mid));
+  row->assumption = is_again ? WO_VIEW("a layer computed again, and the gradients of its tensors")
+                             : WO_VIEW("the gradients of a layer's tensors");
+}
+
 /* ---- Logits ---- */
 
-/* Bytes of each logit at the peak of the loss. PyTorch's cross entropy keeps its log-softmax beside the logits, and makes the
- * gradient of that; programs that shift the logits copy them, and the gradient of the shift is one more. A loss in place
- * (Megatron's) has none of these. */
+/* Bytes of each logit in the backward pass of the loss. PyTorch's cross entropy keeps its log-softmax, the gradient of the loss
+ * is dense, and that of the log-softmax stands beside both; a program that still holds the model's output holds the logits as
+ * well. A loss in place (Megatron's) has none of these. */
 static struct wo_interval logits_each(const struct wo_budget_input *input) {
+  const double number = wo__budget_layer_number(input);
+  const double capped = wo__budget_has_layer(input) && input->layer.has_softcap ? number : 0;
+  if (wo__budget_has_layer(input)) return (struct wo_interval){12 + capped, 12 + capped, 12 + number + capped};
   return is_fp32(input) ? (struct wo_interval){8, 12, 20} : (struct wo_interval){10, 14, 18};
 }
 
@@ -196,19 +244,22 @@ void wo__budget_logits(const struct wo_budget_input *input, struct wo_arena *are
   }
   const struct wo_interval per = logits_each(input);
   const double count = b * s * v / t;
-  const bool is_fused = value(input, WO_BUDGET_FUSED_LOSS) > 0;
+  const bool is_fused = value(input, WO_BUDGET_FUSED_LOSS) > 0 || value(input, WO_BUDGET_LIGER) > 0;
   const struct wo_interval all = {is_fused ? 0 : count * per.lo, is_fused ? 0 : count * per.mid,
                                   is_fused ? count * per.hi / 8 : count * per.hi};
   set_known(row, all,
             is_fused ? WO_VIEW("computed in chunks")
                      : wo_arena_format(arena, "%.0f x %.0f x %.0f x %.0f B (%.0f to %.0f)%s", b, s, v, per.mid, per.lo, per.hi,
                                        t > 1 ? " / tensor parallel" : ""));
-  row->assumption = is_fused ? WO_VIEW("a chunk of an eighth at the most")
-                    : is_fp32(input)
-                        ? WO_VIEW("4 B each for the logits, their log-softmax and its gradient; a shifted copy and its "
-                                  "gradient at the high end, a loss in place at the low end")
-                        : WO_VIEW("2 B for the logits, 4 B each for their fp32 copy, its log-softmax and the gradient; "
-                                  "a shifted copy's gradient at the high end, a loss in place at the low end");
+  row->assumption =
+      is_fused ? WO_VIEW("a chunk of an eighth at the most")
+      : wo__budget_has_layer(input)
+          ? WO_VIEW("4 B each for the log-softmax, its gradient and the gradient of the logits; the logits themselves "
+                    "where the program still holds them (high end)")
+      : is_fp32(input) ? WO_VIEW("4 B each for the logits, their log-softmax and its gradient; a shifted copy and its "
+                                 "gradient at the high end, a loss in place at the low end")
+                       : WO_VIEW("2 B for the logits, 4 B each for their fp32 copy, its log-softmax and the gradient; "
+                                 "a shifted copy's gradient at the high end, a loss in place at the low end");
 }
 
 /* ---- KV cache ---- */
@@ -235,23 +286,4 @@ void wo__budget_cache(const struct wo_budget_input *input, struct wo_arena *aren
             wo_arena_format(arena, "2 x %.0f x %.0f x %.0f x %.0f B x %.0f seqs x %.0f%s", layers, heads, dim, bytes, seqs,
                             length, parts > 1 ? " / parallel" : ""));
   row->assumption = WO_VIEW("every sequence at full length; the low end holds a single one");
-}
-
-/* ---- Adapters ---- */
-
-/* At least query and value projections (the usual default), at most all linear layers of a gated block. */
-struct wo_interval wo__budget_adapters(const struct wo_budget_input *input) {
-  const double stated = value(input, WO_BUDGET_ADAPTERS);
-  const double rank = value(input, WO_BUDGET_LORA_RANK);
-  const double h = value(input, WO_BUDGET_HIDDEN);
-  const double layers = value(input, WO_BUDGET_LAYERS);
-  if (stated > 0) return (struct wo_interval){stated, stated, stated};
-  if (rank == 0 || h == 0 || layers == 0 || value(input, WO_BUDGET_TRAINABLE) > 0) return (struct wo_interval){0, 0, 0};
-  const double heads = value(input, WO_BUDGET_HEADS);
-  const double kv_heads = value(input, WO_BUDGET_KV_HEADS);
-  const double kv = heads > 0 && kv_heads > 0 ? h * kv_heads / heads : h;
-  const double ffn = value(input, WO_BUDGET_FFN) > 0 ? value(input, WO_BUDGET_FFN) : 4 * h;
-  const double query_value = 2 * h + (h + kv);
-  const double linear = query_value + (h + kv) + 2 * h + 3 * (h + ffn);
-  return (struct wo_interval){rank * layers * query_value, rank * layers * linear, rank * layers * linear};
 }

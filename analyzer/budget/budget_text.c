@@ -14,6 +14,7 @@ struct writer {
   struct wo_text *out;
   size_t width;
   bool has_stated;
+  bool has_moments; /* some component is not there all the time */
 };
 
 static double value(const struct writer *w, enum wo_budget_key key) {
@@ -38,8 +39,9 @@ static void add_label(const struct writer *w, struct wo_view label) {
   wo_text_add(w->out, "  %-*.*s", LABEL_COLUMNS - 2, WO_SHOWN(shown));
 }
 
-/* One line of the table, with the range if it is one. */
-static void add_line(const struct writer *w, struct wo_view label, struct wo_interval bytes, const struct wo_interval *stated) {
+/* One line of the table, with the range if it is one, and what is there at the peak; `at_peak` below 0: not a part of it. */
+static void add_line(const struct writer *w, struct wo_view label, struct wo_interval bytes, double at_peak,
+                     const struct wo_interval *stated) {
   add_label(w, label);
   add_gib(w, bytes.mid);
   if (bytes.lo != bytes.hi) {
@@ -48,14 +50,23 @@ static void add_line(const struct writer *w, struct wo_view label, struct wo_int
   } else {
     wo_text_repeat(w->out, ' ', (size_t)2 * NUMBER_COLUMNS);
   }
+  if (at_peak >= 0 && w->has_moments) {
+    add_gib(w, at_peak);
+  } else if (stated && w->has_moments) {
+    wo_text_repeat(w->out, ' ', NUMBER_COLUMNS);
+  }
   if (stated) add_gib(w, stated->mid);
   trim_end(w->out);
+}
+
+static double peak_bytes(const struct writer *w, const struct wo_budget_row *row) {
+  return row->bytes.mid * row->share[w->budget->peak].mid;
 }
 
 static void write_row(const struct writer *w, const struct wo_budget_row *row) {
   const struct wo_interval *const stated = row->is_stated ? &row->stated : NULL;
   if (row->is_known) {
-    add_line(w, row->label, row->bytes, stated);
+    add_line(w, row->label, row->bytes, peak_bytes(w, row), stated);
     return;
   }
   add_label(w, row->label);
@@ -65,21 +76,23 @@ static void write_row(const struct writer *w, const struct wo_budget_row *row) {
 /* The rows in their order, states first; the sum of the states follows the last of them. */
 static void write_table(const struct writer *w) {
   const struct wo_budget *const budget = w->budget;
-  wo_text_add(w->out, "  %-*s%*s%*s%*s%*s", LABEL_COLUMNS - 2, "GiB", NUMBER_COLUMNS, "assumed", NUMBER_COLUMNS, "low",
-              NUMBER_COLUMNS, "high", NUMBER_COLUMNS, w->has_stated ? "stated" : "");
+  wo_text_add(w->out, "  %-*s%*s%*s%*s", LABEL_COLUMNS - 2, "GiB", NUMBER_COLUMNS, "assumed", NUMBER_COLUMNS, "low",
+              NUMBER_COLUMNS, "high");
+  if (w->has_moments) wo_text_add(w->out, "%*s", NUMBER_COLUMNS, "at peak");
+  wo_text_add(w->out, "%*s", NUMBER_COLUMNS, w->has_stated ? "stated" : "");
   trim_end(w->out);
   for (size_t i = 0; i < budget->row_count; i++) {
     if (i > 0 && budget->rows[i - 1].is_state && !budget->rows[i].is_state) {
-      add_line(w, WO_VIEW("= model states"), budget->states, NULL);
+      add_line(w, WO_VIEW("= model states"), budget->states, -1, NULL);
     }
     write_row(w, &budget->rows[i]);
   }
   const bool has_ranks = w->report->input.extra_count > 0;
-  if (has_ranks) add_line(w, WO_VIEW("= total, other ranks"), budget->others, NULL);
-  add_line(w, has_ranks ? WO_VIEW("= total, rank with the extra") : WO_VIEW("= total"), budget->total, NULL);
+  if (has_ranks) add_line(w, WO_VIEW("= total, other ranks"), budget->others, budget->others.mid, NULL);
+  add_line(w, has_ranks ? WO_VIEW("= total, rank with the extra") : WO_VIEW("= total"), budget->total, budget->total.mid, NULL);
   if (value(w, WO_BUDGET_CAPACITY) > 0) {
     const double capacity = value(w, WO_BUDGET_CAPACITY);
-    add_line(w, WO_VIEW("card"), (struct wo_interval){capacity, capacity, capacity}, NULL);
+    add_line(w, WO_VIEW("card"), wo_interval_exact(capacity), -1, NULL);
   }
 }
 
@@ -98,6 +111,19 @@ static void write_how(const struct writer *w, const struct wo_budget_row *row, s
   if (row->is_stated) {
     wo_text_add(line, ". %.*s", WO_SHOWN(row->stated_note));
   }
+  put(w, line);
+}
+
+/* When the peak is, and what of it are tensors. */
+static void write_peak(const struct writer *w, struct wo_text *line) {
+  if (!w->has_moments) return;
+  wo_text_add(line, "the peak is %s", wo_budget_moment_words(w->budget->peak));
+  wo_text_add(line, ": %s of tensors", WO_BYTES_TEXT(w->budget->in_use.mid));
+  if (w->budget->in_use.lo != w->budget->in_use.hi) {
+    wo_text_add(line, ", %s", WO_BYTES_TEXT(w->budget->in_use.lo));
+    wo_text_add(line, " to %s", WO_BYTES_TEXT(w->budget->in_use.hi));
+  }
+  wo_text_add(line, " (PyTorch's max_memory_allocated)");
   put(w, line);
 }
 
@@ -227,11 +253,16 @@ static void write_verdict(const struct writer *w, struct wo_text *line) {
 void wo_budget_text(const struct wo_budget_report *report, struct wo_text_style style, struct wo_text *out) {
   struct writer w = {.report = report, .budget = &report->budget, .out = out, .width = style.width};
   struct wo_text line = {0};
-  for (size_t i = 0; i < report->budget.row_count; i++) w.has_stated = w.has_stated || report->budget.rows[i].is_stated;
+  for (size_t i = 0; i < report->budget.row_count; i++) {
+    const struct wo_budget_row *const row = &report->budget.rows[i];
+    w.has_stated = w.has_stated || row->is_stated;
+    w.has_moments = w.has_moments || (row->is_known && peak_bytes(&w, row) != row->bytes.mid);
+  }
   write_verdict(&w, &line);
   wo_text_add(out, "\n");
   write_table(&w);
   wo_text_add(out, "\n");
+  write_peak(&w, &line);
   for (size_t i = 0; i < report->budget.row_count; i++) write_how(&w, &report->budget.rows[i], &line);
   write_host(&w, &line);
   write_batches(&w, &line);

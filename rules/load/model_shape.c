@@ -7,7 +7,7 @@
 
 /* How a decoder's layer is built. Checklist: a further architecture is one row here, or a function of its own below. */
 struct architecture {
-  const char *name;
+  char name[12];
   int ffn_matrices; /* 3 with a gate */
   bool has_qkv_bias;
   bool has_out_bias;
@@ -16,21 +16,93 @@ struct architecture {
   bool has_qk_norm;        /* a weight of head_dim for queries, and one for keys */
   bool has_embedding_norm; /* after the embedding */
   int layer_norms;
-  int norm_weights; /* per width: 1 for RMS norms, 2 with a bias */
+  int norm_weights;            /* per width: 1 for RMS norms, 2 with a bias */
+  struct wo_model_layer layer; /* zero: not known */
 };
 
+#define LLAMA_LAYER                                                                                                              \
+  .norm = WO_MODEL_NORM_ROOT, .norm_inputs = 2, .linear_inputs = 2, .projections = 3, .ffn_projections = 2, .ffn_kept = 3,       \
+  .has_rotary = true
+
 static const struct architecture architectures[] = {
-    {.name = "llama", .ffn_matrices = 3, .layer_norms = 2, .norm_weights = 1},
-    {.name = "qwen2", .ffn_matrices = 3, .has_qkv_bias = true, .layer_norms = 2, .norm_weights = 1},
-    {.name = "qwen3", .ffn_matrices = 3, .has_qk_norm = true, .layer_norms = 2, .norm_weights = 1},
-    {.name = "gemma2", .ffn_matrices = 3, .layer_norms = 4, .norm_weights = 1},
+    {.name = "llama", .ffn_matrices = 3, .layer_norms = 2, .norm_weights = 1, .layer = {LLAMA_LAYER}},
+    {.name = "phi3",
+     .ffn_matrices = 3,
+     .layer_norms = 2,
+     .norm_weights = 1,
+     .layer = {.norm = WO_MODEL_NORM_ROOT,
+               .norm_inputs = 2,
+               .linear_inputs = 2,
+               .projections = 1,
+               .ffn_projections = 1,
+               .ffn_kept = 3,
+               .has_rotary = true}},
+    {.name = "qwen2", .ffn_matrices = 3, .has_qkv_bias = true, .layer_norms = 2, .norm_weights = 1, .layer = {LLAMA_LAYER}},
+    {.name = "qwen3",
+     .ffn_matrices = 3,
+     .has_qk_norm = true,
+     .layer_norms = 2,
+     .norm_weights = 1,
+     .layer = {LLAMA_LAYER, .has_qk_norm = true}},
+    {.name = "gemma",
+     .ffn_matrices = 3,
+     .layer_norms = 2,
+     .norm_weights = 1,
+     .layer = {.norm = WO_MODEL_NORM_ROOT_FP32,
+               .norm_inputs = 2,
+               .linear_inputs = 2,
+               .projections = 3,
+               .ffn_projections = 2,
+               .ffn_kept = 3,
+               .has_rotary = true}},
+    {.name = "gemma2",
+     .ffn_matrices = 3,
+     .layer_norms = 4,
+     .norm_weights = 1,
+     .layer = {.norm = WO_MODEL_NORM_ROOT_FP32,
+               .norm_inputs = 4,
+               .linear_inputs = 2,
+               .projections = 3,
+               .ffn_projections = 2,
+               .ffn_kept = 3,
+               .has_rotary = true,
+               .has_softcap = true}},
     {.name = "gpt2",
      .ffn_matrices = 2,
      .has_qkv_bias = true,
      .has_out_bias = true,
      .has_ffn_bias = true,
      .layer_norms = 2,
-     .norm_weights = 2},
+     .norm_weights = 2,
+     .layer = {.norm_inputs = 2,
+               .linear_inputs = 2,
+               .projections = 1,
+               .ffn_projections = 1,
+               .ffn_kept = 4,
+               .ffn_kept_fp32 = 3,
+               .dropouts = 2}},
+    {.name = "gpt_neox",
+     .ffn_matrices = 2,
+     .has_qkv_bias = true,
+     .has_out_bias = true,
+     .has_ffn_bias = true,
+     .layer_norms = 2,
+     .norm_weights = 2,
+     .layer = {.norm_inputs = 1, .linear_inputs = 2, .projections = 1, .ffn_projections = 1, .ffn_kept = 1, .has_rotary = true}},
+    {.name = "opt",
+     .ffn_matrices = 2,
+     .has_qkv_bias = true,
+     .has_out_bias = true,
+     .has_ffn_bias = true,
+     .layer_norms = 2,
+     .norm_weights = 2,
+     .layer = {.norm_inputs = 2,
+               .linear_inputs = 2,
+               .projections = 3,
+               .ffn_projections = 1,
+               .ffn_kept = 1,
+               .is_ffn_shared = true,
+               .dropouts = 2}},
     {.name = "gptj", .ffn_matrices = 2, .has_ffn_bias = true, .has_head_bias = true, .layer_norms = 1, .norm_weights = 2},
     {.name = "bloom",
      .ffn_matrices = 2,
@@ -50,6 +122,10 @@ static const struct architecture architectures[] = {
      .layer_norms = 1,
      .norm_weights = 2},
 };
+
+/* BERT's: norms behind each half. */
+static const struct wo_model_layer bert_layer = {
+    .norm_inputs = 2, .linear_inputs = 2, .projections = 3, .ffn_projections = 1, .ffn_kept = 1, .dropouts = 2};
 
 /* Queries, keys, values and the projection out of the heads, without biases. */
 static double attention_weights(const struct wo_model_shape *shape) {
@@ -116,6 +192,16 @@ double wo_model_shape_parameters(const struct wo_model_shape *shape) {
   return 0;
 }
 
+const struct wo_model_layer *wo_model_shape_layer(const struct wo_model_shape *shape) {
+  assert(shape != NULL);
+  if (wo_view_is(shape->architecture, "bert")) return &bert_layer;
+  for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++) {
+    const struct wo_model_layer *const layer = &architectures[i].layer;
+    if (wo_view_is(shape->architecture, architectures[i].name)) return layer->norm_inputs > 0 ? layer : NULL;
+  }
+  return NULL;
+}
+
 /* ---- names ------------------------------------------------------------------------------------------------------------ */
 
 /* "Qwen2.5-7B" of "/data/Qwen/Qwen2.5-7B/", and of ".../models--Qwen--Qwen2.5-7B/snapshots/4f1c". */
@@ -167,6 +253,7 @@ const struct wo_model_shape *wo_model_shape_find(const struct wo_pack *pack, str
   const struct wo_model_shape *best = NULL;
   size_t longest = 0;
   for (size_t i = 0; i < pack->model_count; i++) {
+    if (wo_view_equal(printed, pack->models[i].id)) return &pack->models[i];
     for (size_t k = 0; k < pack->models[i].name_count; k++) {
       const struct wo_view known = pack->models[i].names[k];
       if (known.len <= longest || !is_name_of(printed, known)) continue;

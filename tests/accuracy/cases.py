@@ -32,7 +32,7 @@ for model, sizes in {"gpt2": ((4, 512), (8, 1024)), "gpt2-xl": ((1, 1024), (4, 1
         lm(model, b, s, checkpointing=True)
 # Full in fp32 and under autocast.
 for model, b, s in (("gpt2", 4, 1024), ("gpt2-medium", 8, 512), ("gpt2-large", 2, 1024), ("llama-3.2-1b", 2, 1024), ("qwen2.5-0.5b", 4, 1024), ("opt-1.3b", 1, 2048),
-                    ("pythia-1.4b", 1, 2048), ("qwen3-0.6b", 2, 1024), ("bert-base", 16, 512), ("bert-large", 8, 512)):
+                    ("pythia-1.4b", 1, 2048), ("qwen3-0.6b", 2, 1024), ("bert-base-uncased", 16, 512), ("bert-large-uncased", 8, 512)):
     masked = {"masked": True} if model.startswith("bert") else {}
     for dtype in ("fp32", "amp"):
         lm(model, b, s, dtype, **masked)
@@ -50,7 +50,7 @@ for model, b, s in (("gpt2", 4, 1024), ("llama-3.2-1b", 2, 2048), ("qwen2.5-0.5b
 lm("llama-3.2-1b", 2, 1024, grad_accum=4)
 lm("gpt2-xl", 2, 1024, grad_accum=4)
 # LoRA.
-for model, b, s in (("llama-2-7b", 1, 1024), ("llama-2-7b", 2, 2048), ("llama-3.1-8b", 1, 2048), ("llama-3.1-8b", 4, 1024), ("mistral-7b", 2, 2048), ("qwen2.5-7b", 1, 4096),
+for model, b, s in (("llama-2-7b", 1, 1024), ("llama-2-7b", 2, 2048), ("llama-3.1-8b", 1, 2048), ("llama-3.1-8b", 4, 1024), ("mistral-7b-v0.1", 2, 2048), ("qwen2.5-7b", 1, 4096),
                     ("qwen2.5-1.5b", 4, 2048), ("llama-3.2-3b", 2, 2048), ("phi-3-mini", 2, 2048), ("gemma-7b", 1, 2048), ("qwen3-8b", 1, 2048)):
     lm(model, b, s, lora_rank=16)
     lm(model, b, s, lora_rank=16, checkpointing=True)
@@ -62,7 +62,7 @@ lm("llama-3.1-8b", 1, 2048, lora_rank=16, dora=True)
 lm("llama-3.2-1b", 8, 1024, lora_rank=16, dora=True, checkpointing=True)
 lm("qwen2.5-14b", 1, 1024, lora_rank=16, checkpointing=True)
 # QLoRA and 8 bits.
-for model, b, s in (("llama-2-7b", 1, 2048), ("llama-2-7b", 4, 512), ("llama-3.1-8b", 1, 2048), ("llama-3.1-8b", 2, 4096), ("mistral-7b", 4, 1024), ("qwen2.5-7b", 2, 2048),
+for model, b, s in (("llama-2-7b", 1, 2048), ("llama-2-7b", 4, 512), ("llama-3.1-8b", 1, 2048), ("llama-3.1-8b", 2, 4096), ("mistral-7b-v0.1", 4, 1024), ("qwen2.5-7b", 2, 2048),
                     ("llama-3.2-3b", 4, 1024), ("qwen2.5-1.5b", 8, 1024), ("llama-3.2-1b", 4, 2048), ("llama-2-13b", 1, 1024), ("gemma-7b", 1, 1024)):
     lm(model, b, s, quantize="4bit", lora_rank=16, checkpointing=True, optimizer="paged-adam8bit")
 for model, b, s in (("llama-2-7b", 1, 1024), ("llama-3.2-3b", 1, 2048), ("qwen2.5-1.5b", 2, 1024)):
@@ -88,8 +88,12 @@ for model, b, image in (("resnet18", 64, 224), ("resnet50", 32, 224), ("resnet50
     for dtype in ("fp32", "amp"):
         add("vision", model, dtype=dtype, micro_batch=b, image=image, optimizer="sgd-momentum")
 # Serving by transformers.
-for model, b, s in (("llama-3.1-8b", 1, 4096), ("llama-3.1-8b", 8, 2048), ("qwen2.5-7b", 4, 4096), ("llama-2-7b", 4, 2048), ("mistral-7b", 1, 16384), ("gemma-2b", 8, 1024)):
+for model, b, s in (("llama-3.1-8b", 1, 4096), ("llama-3.1-8b", 8, 2048), ("qwen2.5-7b", 4, 4096), ("llama-2-7b", 4, 2048), ("mistral-7b-v0.1", 1, 16384), ("gemma-2b", 8, 1024)):
     add("inference", model, dtype="bf16", micro_batch=b, seq_len=s)
+# Batches with padding.
+for model, b, s in (("llama-3.2-1b", 4, 2048), ("qwen2.5-1.5b", 8, 1024), ("gpt2", 8, 1024), ("llama-3.1-8b", 2, 2048)):
+    lm(model, b, s, padding=True, **({"lora_rank": 16} if "8b" in model else {}))
+    lm(model, b, s, padding=True, checkpointing=True, **({"lora_rank": 16} if "8b" in model else {}))
 # Several cards: rank 0 of them.
 for model, b, s in (("llama-3.2-1b", 1, 2048), ("llama-3.1-8b", 1, 2048), ("qwen2.5-1.5b", 2, 1024)):
     for gpus in (4, 8):

@@ -52,7 +52,7 @@ def quantise(torch, model, case):
                                                 quant_type="nf4", module=made)
             else:
                 made = bnb.nn.Linear8bitLt(child.in_features, child.out_features, bias=child.bias is not None, has_fp16_weights=False, device="meta")
-                made.weight = bnb.nn.Int8Params(child.weight.data, requires_grad=False, has_fp16_weights=False)
+                made.weight = bnb.nn.Int8Params(child.weight.data.cpu(), requires_grad=False, has_fp16_weights=False)
             if child.bias is not None:
                 made.bias = torch.nn.Parameter(child.bias.data)
             setattr(parent, name, made.cuda())
@@ -159,7 +159,7 @@ def run_deepspeed(torch, case, model, forward_of):
     gc.collect()
     torch.cuda.empty_cache()
     start = torch.cuda.memory_allocated()
-    mark = Marks(torch)
+    mark = Marks(torch, case)
     for _ in range(STEPS):
         for _ in range(case.get("grad_accum", 1)):
             loss = forward_of(engine)()
@@ -175,8 +175,11 @@ def run_deepspeed(torch, case, model, forward_of):
 class Marks:
     """The peak of each part of a step."""
 
-    def __init__(self, torch):
+    def __init__(self, torch, case):
         self.torch, self.peaks = torch, {}
+        if case.get("card_bytes"):  # a smaller card, for the steps: how a model comes there is not looked at
+            torch.cuda.empty_cache()
+            torch.cuda.set_per_process_memory_fraction(case["card_bytes"] / torch.cuda.get_device_properties(0).total_memory)
         torch.cuda.reset_peak_memory_stats()
 
     def __call__(self, part):
@@ -188,7 +191,7 @@ class Marks:
 def steps(torch, case, forward, model, optimizer):
     """Steps of a plain loop; forward() gives the loss of one micro-batch."""
     parameters = [p for p in model.parameters() if p.requires_grad]
-    mark = Marks(torch)
+    mark = Marks(torch, case)
     for _ in range(case.get("steps", STEPS)):
         for _ in range(case.get("grad_accum", 1)):
             is_cast = case["dtype"] == "amp" and not case.get("strategy", "").startswith("fsdp")
@@ -234,7 +237,10 @@ def run_language_model(torch, case):
         facts["peaks"] = run_trainer(torch, transformers, case, model, ids)
         return facts
     device_ids = ids.cuda()
-    mask = torch.ones_like(device_ids) if case.get("mask", True) else None
+    mask = None  # as transformers makes of one without padding
+    if case.get("padding"):
+        mask = torch.ones_like(device_ids)
+        mask[1:, -s // 4:] = 0
 
     def forward_of(called):
         return lambda: called(input_ids=device_ids, attention_mask=mask, labels=device_ids).loss
@@ -255,7 +261,7 @@ def run_language_model(torch, case):
 
 def run_trainer(torch, transformers, case, model, ids):
     """transformers' Trainer with the user's arguments."""
-    rows = [{"input_ids": row, "attention_mask": torch.ones_like(row), "labels": row} for row in ids]
+    rows = [{"input_ids": row, "labels": row} for row in ids]
 
     class Rows(torch.utils.data.Dataset):
         def __len__(self):
@@ -272,7 +278,7 @@ def run_trainer(torch, transformers, case, model, ids):
         logging_strategy="no", disable_tqdm=True, gradient_checkpointing=bool(case.get("checkpointing")),
         gradient_checkpointing_kwargs={"use_reentrant": bool(case.get("reentrant"))} if case.get("checkpointing") else None, dataloader_num_workers=0)
     trainer = transformers.Trainer(model=model, args=arguments, train_dataset=Rows())
-    mark = Marks(torch)
+    mark = Marks(torch, case)
     trainer.train()
     mark("all")
     return mark.peaks
@@ -307,7 +313,7 @@ def run_inference(torch, case):
     model.eval()
     facts = {"parameters": sum(p.numel() for p in model.parameters()), "trained": 0, "start_bytes": torch.cuda.memory_allocated()}
     ids = torch.zeros((case["micro_batch"], case["seq_len"]), dtype=torch.long, device="cuda")
-    mark = Marks(torch)
+    mark = Marks(torch, case)
     with torch.inference_mode():
         made = model(input_ids=ids, use_cache=True)
         mark("prefill")
@@ -376,7 +382,9 @@ def import_all():
     real = {name: getattr(torch.cuda, name) for name in asked}
     for name, answer in asked.items():
         setattr(torch.cuda, name, lambda *_, answer=answer: answer)
-    import transformers  # noqa: F401
+    import transformers.masking_utils
+    # It looks at values, which the stubs do not have; these batches are not packed.
+    transformers.masking_utils.find_packed_sequence_indices = lambda *_: None
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, Trainer, TrainingArguments  # noqa: F401
     import peft  # noqa: F401
     import torchvision  # noqa: F401

@@ -21,7 +21,7 @@ CONFIGURATIONS = {
     "tinyllama-1.1b": llama(22, 2048, 5632, 32, 4, 32000),
     "smollm2-135m": llama(30, 576, 1536, 9, 3, 49152, True),
     "smollm2-1.7b": llama(24, 2048, 8192, 32, 32, 49152, True),
-    "mistral-7b": other("MistralConfig", 32, 4096, 14336, 32, 8, 32000, sliding_window=None),
+    "mistral-7b-v0.1": other("MistralConfig", 32, 4096, 14336, 32, 8, 32000, sliding_window=None),
     "qwen2.5-0.5b": other("Qwen2Config", 24, 896, 4864, 14, 2, 151936, True),
     "qwen2.5-1.5b": other("Qwen2Config", 28, 1536, 8960, 12, 2, 151936, True),
     "qwen2.5-7b": other("Qwen2Config", 28, 3584, 18944, 28, 4, 152064),
@@ -43,6 +43,6 @@ CONFIGURATIONS = {
                                       "vocab_size": 50304, "max_position_embeddings": 2048}),
     "falcon-7b": ("FalconConfig", {"num_hidden_layers": 32, "hidden_size": 4544, "num_attention_heads": 71, "vocab_size": 65024, "multi_query": True,
                                    "parallel_attn": True, "bias": False, "new_decoder_architecture": False, "alibi": False}),
-    "bert-base": ("BertConfig", {}),
-    "bert-large": ("BertConfig", {"num_hidden_layers": 24, "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16}),
+    "bert-base-uncased": ("BertConfig", {}),
+    "bert-large-uncased": ("BertConfig", {"num_hidden_layers": 24, "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16}),
 }

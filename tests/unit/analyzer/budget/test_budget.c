@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "analyzer/budget/budget_args.h"
+#include "analyzer/budget/budget_layer.h"
 #include "analyzer/command/commands.h"
 #include "parsers/base/units.h"
 #include "parsers/base/view.h"
@@ -86,7 +87,8 @@ static const struct {
     {"params:8000 dtype:fp32 gpus:8 zero:2", "=", 44000, 44000, 44000},
     {"params:8000 dtype:fp32 gpus:8 zero:3", "=", 16000, 16000, 16000},
     {"params:8000 dtype:fp32 gpus:8 fsdp:full_shard", "=", 16000, 16000, 16000},
-    {"params:8000 dtype:fp32 gpus:8 fsdp:shard_grad_op", "=", 44000, 44000, 44000},
+    {"params:8000 dtype:fp32 gpus:8 fsdp:shard_grad_op", "=", 16000, 16000, 16000},
+    {"params:8000 dtype:fp32 gpus:8 fsdp:shard_grad_op", "buffers", 32000, 32000, 32000},
     {"params:8000 dtype:fp32 gpus:8 fsdp:no_shard", "=", 128000, 128000, 128000},
     {"params:8000 dtype:fp32 gpus:8 tensor-parallel:2 pipeline:2", "weights", 8000, 8000, 8000},
     {"params:8000 dtype:fp32 gpus:8 tensor-parallel:2 pipeline:2 zero:1", "optimizer", 8000, 8000, 8000},
@@ -95,7 +97,7 @@ static const struct {
     {"params:1000 trainable:100 dtype:fp16", "gradients", 200, 200, 400},
     {"params:1000 trainable:100 dtype:fp16", "optimizer", 400, 800, 800},
     {"params:1000 adapters:100 dtype:fp16", "weights", 2000, 2000, 2000},
-    {"params:1000 adapters:100 dtype:fp16", "adapters", 200, 200, 400},
+    {"params:1000 adapters:100 dtype:fp16", "adapters", 200, 400, 400},
     {"params:1000 adapters:100 dtype:bf16 quantize:4bit", "weights", 516, 550, 750},
     {"params:1000 adapters:100 dtype:bf16 quantize:8bit", "weights", 1000, 1000, 1100},
     /* embeddings of 10 x 20, in one table or in two */
@@ -114,15 +116,17 @@ static const struct {
     {"params:1000 dtype:fp32 offload-params gpus:4 zero:3 largest-layer:10", "host", 1000, 1000, 1000},
     /* buffers */
     {"params:1000 dtype:fp32 gpus:2", "buffers", 0, 4000, 4000},
-    {"params:1000 dtype:fp32", "buffers", NAN, NAN, NAN},
-    {"params:1000 dtype:fp32 gpus:2 zero:2", "buffers", 0, 4000, 8000},
-    {"params:1e12 dtype:fp32 gpus:2 zero:2", "buffers", 0, 2e9, 4e9},
+    {"params:1000 dtype:fp32 optimizer:sgd", "buffers", NAN, NAN, NAN},
+    {"params:1000 dtype:fp32 gpus:2 zero:2", "buffers", 4000, 4000, 8000},
+    {"params:1e12 dtype:fp32 gpus:2 zero:2", "buffers", 2e9, 2e9, 4e9},
     {"params:1000 dtype:bf16 gpus:2 zero:3 largest-layer:100", "buffers", 400, 400, 800},
-    {"params:1000 dtype:bf16 gpus:2 zero:3 layers:10", "buffers", 400, 400, 800},
-    {"params:1000 dtype:bf16 gpus:2 zero:3", "buffers", -1, -1, -1},
+    {"params:1000 dtype:bf16 gpus:2 zero:3", "buffers", 1800, 2000, 2200},
+    {"params:1e12 dtype:bf16 gpus:2 zero:3", "buffers", 1.8e9, 2e9, 2.2e9},
+    {"params:1000 dtype:bf16 gpus:2 fsdp:full_shard layers:10", "buffers", 400, 400, 800},
+    {"params:1000 dtype:bf16 gpus:2 fsdp:full_shard", "buffers", -1, -1, -1},
     {"params:1000 adapters:100 quantize:4bit hidden:20 intermediate:50", "buffers", 2000, 2000, 4000},
     {"params:1000 adapters:100 quantize:4bit hidden:20 intermediate:50 tensor-parallel:2", "buffers", 1000, 1000, 2000},
-    {"params:1000 adapters:100 hidden:20 intermediate:50", "buffers", NAN, NAN, NAN},
+    {"params:1000 adapters:100 hidden:20 intermediate:50 optimizer:sgd", "buffers", NAN, NAN, NAN},
     {"params:1000 inference:1 quantize:4bit hidden:20 intermediate:50", "buffers", NAN, NAN, NAN},
     /* activations: b 2, s 10, h 20, a 4, 3 layers; 34 sbh = 13600, 5 a s / h = 10 */
     {"micro-batch:2 seq-len:10 hidden:20 heads:4 layers:3 attention:scores", "activations", 52800, 52800, 52800},
@@ -162,7 +166,7 @@ static const struct {
     {"inference params:1000 dtype:bf16 max-model-len:9", "gradients", NAN, NAN, NAN},
     {"inference params:1000 dtype:bf16", "kv_cache", -1, -1, -1},
     /* fixed parts */
-    {"params:1000", "context", 0.3 * WO_GIB, 0.45 * WO_GIB, 0.6 * WO_GIB},
+    {"params:1000", "context", 0.3 * WO_GIB, 0.525 * WO_GIB, 0.75 * WO_GIB},
     {"params:1000", "nccl", NAN, NAN, NAN},
 };
 
@@ -184,6 +188,62 @@ static void test_components(void **state) {
       assert_near(components[i].options, is.mid, components[i].mid);
       assert_near(components[i].options, is.hi, components[i].hi);
     }
+    done(&sheet);
+  }
+}
+
+/* ---- Layers ---- */
+
+#define LLAMA                                                                                                                    \
+  .norm = WO_MODEL_NORM_ROOT, .norm_inputs = 2, .linear_inputs = 2, .projections = 3, .ffn_projections = 2, .ffn_kept = 3,       \
+  .has_rotary = true
+
+/* Bytes for each token of one layer, as autograd's saved tensors add up to (torch 2.11, transformers 5.17, saved_tensors_hooks),
+ * less the 8 bytes of two roots of means and the narrow products of adapters. */
+static void test_layers(void **state) {
+  (void)state;
+  static const struct wo_model_layer llama = {LLAMA}, qwen3 = {LLAMA, .has_qk_norm = true},
+                                     gpt2 = {.norm_inputs = 2,
+                                             .linear_inputs = 2,
+                                             .projections = 1,
+                                             .ffn_projections = 1,
+                                             .ffn_kept = 4,
+                                             .ffn_kept_fp32 = 3,
+                                             .dropouts = 2},
+                                     neox = {.norm_inputs = 1,
+                                             .linear_inputs = 2,
+                                             .projections = 1,
+                                             .ffn_projections = 1,
+                                             .ffn_kept = 1,
+                                             .has_rotary = true};
+#define LLAMA_1B "hidden:2048 heads:32 kv-heads:8 head-dim:64 intermediate:8192 attention:sdpa "
+  static const struct {
+    const struct wo_model_layer *layer;
+    const char *options;
+    double bytes;
+  } rows[] = {
+      {&llama, LLAMA_1B "dtype:bf16", 108672},
+      {&llama, LLAMA_1B "dtype:fp32", 344064},
+      {&llama, LLAMA_1B "dtype:bf16 attention:scores", 311296},
+      {&llama, LLAMA_1B "dtype:bf16 adapters:1 lora-targets:all-linear autocast:off", 157824},
+      {&llama, LLAMA_1B "dtype:bf16 adapters:1 lora-targets:all-linear autocast:off lora-dropout", 178304},
+      {&llama, LLAMA_1B "dtype:bf16 adapters:1 lora-targets:qv autocast:off", 92288},
+      {&llama, LLAMA_1B "dtype:bf16 adapters:1 lora-targets:all-linear autocast:on", 116976},
+      {&llama, LLAMA_1B "dtype:bf16 adapters:1 lora-targets:all-linear autocast:on quantize:4bit", 162160},
+      {&qwen3, "hidden:1024 heads:16 kv-heads:8 head-dim:128 intermediate:3072 attention:sdpa dtype:bf16", 71872},
+      {&gpt2, "hidden:768 heads:12 intermediate:3072 attention:sdpa dtype:bf16", 44592},
+      {&gpt2, "hidden:768 heads:12 intermediate:3072 attention:sdpa dtype:amp", 66096},
+      {&neox, "hidden:2048 heads:16 intermediate:8192 attention:sdpa dtype:bf16", 69696},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct sheet sheet;
+    char options[512];
+    snprintf(options, sizeof options, "%s layers:1 micro-batch:1 seq-len:1024 grad-accum:1", rows[i].options);
+    make(&sheet, options);
+    sheet.input.has_layer = true;
+    sheet.input.layer = *rows[i].layer;
+    const double bytes = wo__budget_layer(&sheet.input).mid;
+    if (fabs(bytes - rows[i].bytes) > 0.002 * rows[i].bytes) fail_msg("%s: %.0f, expected %.0f", options, bytes, rows[i].bytes);
     done(&sheet);
   }
 }
@@ -439,17 +499,12 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_components),
-      cmocka_unit_test(test_korthikanti),
-      cmocka_unit_test(test_share_of_attention_scores),
-      cmocka_unit_test(test_published_states),
-      cmocka_unit_test(test_gathered_layer),
-      cmocka_unit_test(test_too_large_a_model),
-      cmocka_unit_test(test_ranks_differ),
-      cmocka_unit_test(test_adapters_of_a_7b),
-      cmocka_unit_test(test_verdicts),
-      cmocka_unit_test(test_largest_batch),
-      cmocka_unit_test(test_largest_inputs),
+      cmocka_unit_test(test_components),        cmocka_unit_test(test_layers),
+      cmocka_unit_test(test_korthikanti),       cmocka_unit_test(test_share_of_attention_scores),
+      cmocka_unit_test(test_published_states),  cmocka_unit_test(test_gathered_layer),
+      cmocka_unit_test(test_too_large_a_model), cmocka_unit_test(test_ranks_differ),
+      cmocka_unit_test(test_adapters_of_a_7b),  cmocka_unit_test(test_verdicts),
+      cmocka_unit_test(test_largest_batch),     cmocka_unit_test(test_largest_inputs),
       cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,25 @@
+/* What one layer of a transformer keeps for its backward pass, and what of it is there again when it is computed anew. */
+#ifndef WO_BUDGET_LAYER_H
+#define WO_BUDGET_LAYER_H
+
+#include "analyzer/budget/budget.h"
+
+/* Whether the layers are those of transformers, whose parts are known: the model's are, and no other framework divides them. */
+bool wo__budget_has_layer(const struct wo_budget_input *input);
+
+/* Bytes that one layer of transformers keeps for each token of a micro-batch. Needs has_layer, hidden, heads, seq_len. */
+struct wo_interval wo__budget_layer(const struct wo_budget_input *input);
+
+/* Bytes of what flows between layers, for each token: what checkpointing keeps of a layer. */
+struct wo_interval wo__budget_layer_input(const struct wo_budget_input *input);
+
+/* Bytes for each token that the backward pass of a layer makes beside what it reads. */
+struct wo_interval wo__budget_layer_made(const struct wo_budget_input *input);
+
+/* Bytes for each token of the last norm and of what the output projection keeps. */
+struct wo_interval wo__budget_layer_end(const struct wo_budget_input *input);
+
+/* Bytes of one number in the products of layers: 4 in fp32 without autocast, else 2. */
+double wo__budget_layer_number(const struct wo_budget_input *input);
+
+#endif
