@@ -162,8 +162,8 @@ static bool add_frozen(void *target, const struct wo_option_value *value) {
 /* "gradients=2.5GB". */
 static bool add_stated(void *target, const struct wo_option_value *value) {
   struct wo_budget_input *const input = target;
-  static const char *const rows[] = {"weights", "adapters", "gradients", "optimizer", "activations",
-                                     "logits",  "kv_cache", "buffers",   "context",   "frozen"};
+  static const char rows[][12] = {"weights", "adapters", "gradients", "optimizer", "activations",
+                                  "logits",  "kv_cache", "buffers",   "context",   "frozen"};
   struct wo_budget_stated stated = {.bytes = {0, 0, 0}};
   struct wo_view rest = value->text;
   stated.row = wo_view_cut(&rest, '=');
@@ -291,6 +291,8 @@ const struct wo_option wo_budget_options[WO_BUDGET_OPTION_COUNT] = {
     WO_OPTION("fused-loss", NULL, "the loss in chunks, without whole logits; {liger}", FLAG(WO_BUDGET_FUSED_LOSS),
               .about = "the loss in chunks, without whole logits"),
     WO_OPTION("liger", NULL, NULL, FLAG(WO_BUDGET_LIGER), .about = "Liger's kernels: that loss, norms and gated units"),
+    WO_OPTION("loss", "plain|shifted", "whether the logits are shifted by a copy,\nas in transformers before 4.46",
+              CHOICE(WO_BUDGET_LOSS_FORM, "plain|shifted"), .about = "whether the logits are shifted by a copy"),
     WO_OPTION("activations", "SIZE@micro_batch=N[,seq_len=N]", "a measured point to scale", OTHER(add_activations),
               .wants = "a size and where it was measured, such as 30GiB@micro_batch=4"),
     WO_OPTION("extra", "rankN=SIZE[@micro_batch=N]", "          what only that rank needs", OTHER(add_extra),

@@ -34,6 +34,16 @@ static double unit_of(const struct wo_budget_maker *maker, bool *ret_is_assumed)
   return layers > 0 ? fmax(value(maker, WO_BUDGET_PARAMS) / layers, embedding) : 0;
 }
 
+/* Frozen weights have no gradients, and quantised ones are gathered as they are. */
+static void add_gathered_frozen(struct wo_budget_maker *maker, struct wo_budget_row *row, double root_bytes, double unit) {
+  const double unit_bytes = unit * wo__budget_frozen_weight(maker).mid;
+  row->is_known = true;
+  row->bytes = (struct wo_interval){root_bytes / 2 + unit_bytes, root_bytes + 2 * unit_bytes, root_bytes + 3 * unit_bytes};
+  row->formula = wo_arena_format(maker->arena, "%s + 2 x %s", WO_BYTES_TEXT(root_bytes), WO_BYTES_TEXT(unit_bytes));
+  row->assumption = WO_VIEW("the embeddings and two layers, of frozen weights");
+  wo__budget_set_shares(row, 1, 1, 1, 1, 0);
+}
+
 /* Full sharding of a model of transformers: the root, with the embeddings, stays whole until the backward pass is over, and one
  * layer is in use beside it; its gradient is whole before it is divided, in fp32 where it is reduced so. */
 static void add_gathered_layers(struct wo_budget_maker *maker, struct wo_budget_row *row) {
@@ -41,6 +51,10 @@ static void add_gathered_layers(struct wo_budget_maker *maker, struct wo_budget_
   const double unit = (maker->weights_p + maker->trained_p.mid - root) / value(maker, WO_BUDGET_LAYERS);
   const double bytes = value(maker, WO_BUDGET_DTYPE) == WO_BUDGET_FP32 ? 4 : 2;
   const double whole = 3 * bytes * root;
+  if (maker->is_partial) {
+    add_gathered_frozen(maker, row, bytes * root, unit);
+    return;
+  }
   row->is_known = true;
   row->bytes = wo_interval_exact(whole);
   row->formula = wo_arena_format(maker->arena, "(%.0f + %.0f) x %.0f B", root, unit, bytes);

@@ -227,9 +227,13 @@ void wo__budget_again(const struct wo_budget_input *input, struct wo_arena *aren
  * is dense, and that of the log-softmax stands beside both; a program that still holds the model's output holds the logits as
  * well. A loss in place (Megatron's) has none of these. */
 static struct wo_interval logits_each(const struct wo_budget_input *input) {
-  const double number = wo__budget_layer_number(input);
+  const bool is_high = value(input, WO_BUDGET_QUANTIZE) > 0 && value(input, WO_BUDGET_AUTOCAST) != WO_BUDGET_ON;
+  const double number = is_high ? 4 : wo__budget_layer_number(input); /* a quantised model's head is fp32 */
   const double capped = wo__budget_has_layer(input) && input->layer.has_softcap ? number : 0;
-  if (wo__budget_has_layer(input)) return (struct wo_interval){12 + capped, 12 + capped, 12 + number + capped};
+  const double form = value(input, WO_BUDGET_LOSS_FORM);
+  const double shifted = 20 + capped, plain = 12 + capped;
+  if (form == WO_BUDGET_SHIFTED) return (struct wo_interval){16 + capped, shifted, 24 + capped};
+  if (wo__budget_has_layer(input)) return (struct wo_interval){plain, plain, form == WO_BUDGET_PLAIN ? plain + number : shifted};
   return is_fp32(input) ? (struct wo_interval){8, 12, 20} : (struct wo_interval){10, 14, 18};
 }
 

@@ -10,6 +10,7 @@ import collections
 import concurrent.futures
 import json
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -27,6 +28,7 @@ def options_of(run):
              "--grad-accum", case.get("grad_accum", 1), "--checkpointing", "full" if case.get("checkpointing") else "none",
              "--attention", "scores" if case.get("attention") == "eager" else "sdpa"]
     optimizer = case.get("optimizer", "adamw-fused" if case.get("trainer") else "adamw")
+    given += ["--loss", "plain"]
     given += ["--optimizer", OPTIMIZERS.get(optimizer, optimizer)]
     if case["dtype"] != "fp32" or case.get("trainer_bf16"):
         given += ["--autocast", "on"] if case["dtype"] == "amp" and "fsdp" not in case.get("strategy", "") or case.get("trainer_bf16") else []
@@ -51,11 +53,95 @@ def options_of(run):
     return [str(word) for word in given]
 
 
-def budget(whyoom, options):
+# ---- Published runs ----
+
+PUBLISHED_OPTIMIZERS = {"adamw": "adamw", "adam": "adam", "sgd": "sgd", "adafactor": "adafactor"}
+FFN_NAMES = {"gate_proj", "up_proj", "down_proj", "w1", "w2", "w3", "mlp", "fc1", "fc2", "c_proj"}
+
+
+def targets_of(settings):
+    targets = settings.get("lora_targets")
+    if isinstance(targets, list):
+        names = set(targets)
+        targets = "all-linear" if names & FFN_NAMES else "attention" if len(names) > 2 or "c_attn" in names else "qv"
+    return targets if targets in ("all-linear", "attention", "qv") else None
+
+
+def published_optimizer(settings):
+    name = settings.get("optimizer", "")
+    if "8" in name:
+        return "paged-adam8bit" if "paged" in name.lower() else "adam8bit"
+    if name == "adamw" and settings["framework"] == "torchtune":
+        return "adamw-fused"  # fused: True in its configurations
+    return PUBLISHED_OPTIMIZERS.get(name)
+
+
+def loss_of(settings):
+    """transformers before 4.46 shifted the logits by a copy."""
+    version = re.search(r"transformers (\d+)\.(\d+)", settings.get("versions", ""))
+    if version:
+        return "plain" if (int(version[1]), int(version[2])) >= (4, 46) else "shifted"
+    return "shifted" if settings["framework"] == "ms-swift" else None
+
+
+def published_options(settings):
+    """The settings of a published run as options, or None where one of them cannot be said."""
+    again, offload = settings.get("checkpointing"), str(settings.get("offload", "")).lower()
+    if settings["method"].split()[0] not in ("full", "lora", "qlora", "pretraining") or again not in (None, "full", "none") or "activ" in offload:
+        return None
+    if settings["dtype"] not in ("fp32", "bf16", "fp16", "amp"):
+        return None
+    given = {"model": settings["model"], "dtype": settings["dtype"], "micro-batch": settings["micro_batch"], "seq-len": settings["seq_len"],
+             "grad-accum": settings.get("grad_accum", 1), "checkpointing": again, "optimizer": published_optimizer(settings),
+             "attention": {"eager": "scores"}.get(settings.get("attention"), settings.get("attention")), "quantize": settings.get("quantize"),
+             "loss": loss_of(settings), "gpus": settings["gpus"] if settings.get("gpus", 1) > 1 else None, "zero": settings.get("zero") or None}
+    if settings["method"] in ("lora", "qlora"):
+        given.update({"adapters": settings.get("trainable"), "lora-rank": settings.get("lora_rank"), "lora-targets": targets_of(settings)})
+    if settings.get("fsdp"):
+        given["fsdp"] = "full_shard" if "full" in settings["fsdp"] else "shard_grad_op" if "grad" in settings["fsdp"] else "no_shard"
+    words = [word for name, value in given.items() if value for word in (f"--{name}", str(value))]
+    words += ["--offload-optimizer"] if "optim" in offload or "cpu" in offload else []
+    words += ["--offload-params"] if "param" in offload or "cpu" in offload else []
+    return words + (["--fused-loss"] if settings.get("fused_loss") else [])
+
+
+# A card with room holds more than the tensors (data/h200.json, data/stub.json: 0.3 to 45 %, 12 in the median).
+RESERVED = (1.003, 1.12, 1.4)
+CONTEXT = (0.3 * 2 ** 30, 0.5 * 2 ** 30, 0.75 * 2 ** 30)
+
+
+def score_published(whyoom, run):
+    options = None if run["doubtful"] else published_options(run["settings"])
+    said = budget(whyoom, options, may_fail=True) if options else None
+    if not said:
+        return None
+    ends = [said["in_use_bytes"][key] for key in ("low", "assumed", "high")]
+    if run["measured"] != "allocated":
+        ends = [end * factor for end, factor in zip(ends, RESERVED)]
+    if run["measured"] == "device":
+        ends = [end + context for end, context in zip(ends, CONTEXT)]
+    low, assumed, high = ends
+    real = run["bytes"]
+    return {"id": run["id"], "error": assumed / real - 1, "width": (high - low) / real, "inside": low <= real <= high, "peak": said["peak"], "real": real,
+            "assumed": assumed, "low": low, "high": high, "peaks": {}, "aside": run["aside"], "options": options, "measured": run["measured"],
+            "framework": run["settings"]["framework"], "source": run["source"]}
+
+
+def published_rows(whyoom):
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return [row for row in pool.map(lambda run: score_published(whyoom, run), read("public.json")["published"]) if row]
+
+
+# ---- Our own ----
+
+
+def budget(whyoom, options, may_fail=False):
     done = subprocess.run([whyoom, "budget", "--format", "json", *options], capture_output=True, text=True, check=False)
     try:
         return json.loads(done.stdout)
     except ValueError:
+        if may_fail:
+            return None
         raise SystemExit(f"{' '.join(options)}: {done.stderr}") from None
 
 
@@ -147,6 +233,11 @@ def name_of(case):
     return f"{case['model']} {case['micro_batch']}x{case['seq_len']} {' '.join(words)}"
 
 
+def line_of(row, name):
+    mark, aside = "" if row["inside"] else " out", "*" if row["aside"] else ""
+    return f"| {name}{aside} | {gib(row['real'])} | {gib(row['low'])} to {gib(row['high'])} | {100 * row['error']:+.1f} %{mark} |"
+
+
 def groups_of(row):
     case = row["case"]
     if case.get("strategy"):
@@ -167,7 +258,7 @@ def page(whyoom):
     for name, text in (("h200.json", "on an H200"), ("stub.json", "over the stubs")):
         lines.append(f"| {text} | {figures_text([row for row in rows[name] if not row['aside']])} |")
     lines.append(f"| **together** | {figures_text([row for row in every if not row['aside']])} |")
-    lines.append(f"| **put aside before the work, counted at its end** | {figures_text([row for row in every if row['aside']])} |\n")
+    lines.append(f"| **put aside before the formulas were written** | {figures_text([row for row in every if row['aside']])} |\n")
     lines.append("By kind, both sets:\n\n| kind | runs | inside | width | error | worst |\n| --- | ---: | ---: | ---: | ---: | ---: |")
     kinds = collections.defaultdict(list)
     for row in every:
@@ -180,13 +271,24 @@ def page(whyoom):
         lines.append(f"| {verdict.replace('_', ' ')} | {len(counts[verdict, True])} | {len(counts[verdict, False])} |")
     if counts["fits", False]:
         lines.append("\n*fits* and did not run: " + ", ".join(f"`{name}`" for name in counts["fits", False]) + ".")
+    published = published_rows(whyoom)
+    lines.append("\n## Published by others\n\n" + (HERE / "published.md.in").read_text())
+    lines.append("| framework | runs | inside | width | error | worst |\n| --- | ---: | ---: | ---: | ---: | ---: |")
+    frames = collections.defaultdict(list)
+    for row in published:
+        frames[row["framework"], row["measured"]].append(row)
+    lines += [f"| {framework}, {measured} | {figures_text(frames[framework, measured])} |" for framework, measured in sorted(frames)]
+    lines.append(f"| all, not put aside | {figures_text([row for row in published if not row['aside']])} |")
+    lines.append(f"| all, put aside | {figures_text([row for row in published if row['aside']])} |")
+    lines.append(f"| **ours and theirs, not put aside** | {figures_text([row for row in every + published if not row['aside']])} |")
+    lines.append(f"| **ours and theirs, put aside** | {figures_text([row for row in every + published if row['aside']])} |")
+    lines.append("\n| run | measured | low to high | off |\n| --- | ---: | ---: | ---: |")
+    lines += [line_of(row, row["id"]) for row in published]
     lines.append("\n## Every run\n\nGiB. Names: model, micro-batch x length, number format, 4bit or 8bit, rank of LoRA, sharding/cards,\n"
                  "optimizer, *again*: full checkpointing, *qv*: adapters of queries and values only, *paged8*: paged\n8-bit Adam.\n")
     lines.append("| run | measured | low to high | off |\n| --- | ---: | ---: | ---: |")
-    for row in sorted(every, key=lambda row: row["id"]):
-        mark = "" if row["inside"] else " out"
-        aside = "*" if row["aside"] else ""
-        lines.append(f"| {name_of(row['case'])}{aside} | {gib(row['real'])} | {gib(row['low'])} to {gib(row['high'])} | {100 * row['error']:+.1f} %{mark} |")
+    lines += [line_of(row, name_of(row["case"])) for row in sorted(every, key=lambda row: row["id"])]
+    every += published
     return "\n".join(lines) + "\n", figures([row for row in every if not row["aside"]]), figures([row for row in every if row["aside"]]), counts
 
 
