@@ -232,7 +232,8 @@ static bool read_count_key(void *target, const struct wo_option_value *value) {
 
 /* In the order of the help text, where an option with a text begins a line. */
 const struct wo_option wo_budget_options[WO_BUDGET_OPTION_COUNT] = {
-    WO_OPTION("model", "NAME", "shape and size of a known model: llama-3.1-8b", OTHER(read_model)),
+    WO_OPTION("model", "NAME", "a known model (llama-3.1-8b), or its config.json,\nsafetensors file or folder",
+              OTHER(read_model)),
     WO_OPTION("params", "N",
               "parameters: 8499653234, 8.5B; {trainable} of them,\nor {adapters} beside them; {lora-rank} guesses N",
               COUNT(WO_BUDGET_PARAMS, 1e15), .about = "parameters of the model"),

@@ -279,9 +279,9 @@ void wo_budget_from_facts(const struct wo_facts *facts, struct wo_arena *arena, 
   take_frozen(&taker);
 }
 
-void wo_budget_from_shape(const struct wo_model_shape *shape, struct wo_arena *arena, struct wo_budget_report *report) {
+static void take_whole_shape(const struct wo_model_shape *shape, struct wo_view origin, struct wo_arena *arena,
+                             struct wo_budget_report *report) {
   const struct taker taker = {NULL, arena, report};
-  const struct wo_view origin = wo_arena_format(arena, "table of known shapes: %.*s", WO_SHOWN(shape->id));
   take(&taker, WO_BUDGET_PARAMS, shape->parameters, origin);
   take(&taker, WO_BUDGET_LAYERS, shape->layers, origin);
   take(&taker, WO_BUDGET_HIDDEN, shape->hidden, origin);
@@ -291,6 +291,18 @@ void wo_budget_from_shape(const struct wo_model_shape *shape, struct wo_arena *a
   take(&taker, WO_BUDGET_HEAD_DIM, shape->head_dim, origin);
   take(&taker, WO_BUDGET_VOCAB, shape->vocab, origin);
   take_layer(&report->input, shape);
+}
+
+void wo_budget_from_shape(const struct wo_model_shape *shape, struct wo_arena *arena, struct wo_budget_report *report) {
+  take_whole_shape(shape, wo_arena_format(arena, "table of known shapes: %.*s", WO_SHOWN(shape->id)), arena, report);
+}
+
+void wo_budget_from_model(const struct wo_model_shape *shape, const struct wo_model_tensors *tensors, const char *path,
+                          struct wo_arena *arena, struct wo_budget_report *report) {
+  const struct taker taker = {NULL, arena, report};
+  const struct wo_view origin = wo_arena_copy(arena, wo_view_of(path));
+  if (shape->layers > 0) take_whole_shape(shape, origin, arena, report);
+  if (shape->parameters == 0 && tensors->parameters > 0) take(&taker, WO_BUDGET_PARAMS, tensors->parameters, origin);
 }
 
 /* ---- Measured figures ---- */

@@ -109,7 +109,7 @@ static double attention_bytes(const struct way *way) {
   const double heads = value(way, WO_BUDGET_HEADS), length = value(way, WO_BUDGET_SEQ_LEN);
   const double width = head_width(way), keys = key_width(way);
   const double number = way->is_cast ? 2 : way->inner;
-  double bytes = layer->has_qk_norm ? (4 + (way->targets == 0 ? way->residual : 0)) * (width + keys) : 0;
+  double bytes = layer->has_qk_norm ? (4 + (way->targets == 0 ? way->inner : 0)) * (width + keys) : 0;
   if (way->has_scores) {
     return bytes + number * 4 * width + score_bytes(way) * heads * length;
   }

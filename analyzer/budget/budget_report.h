@@ -3,6 +3,7 @@
 #define WO_BUDGET_REPORT_H
 
 #include "analyzer/budget/budget.h"
+#include "analyzer/model/model_config.h"
 #include "analyzer/facts/facts.h"
 #include "analyzer/report/report.h"
 #include "rules/load/model_shape.h"
@@ -30,6 +31,11 @@ void wo_budget_from_facts(const struct wo_facts *facts, struct wo_arena *arena, 
 
 /* Takes over the shape and the size of a known model, which replace earlier values. */
 void wo_budget_from_shape(const struct wo_model_shape *shape, struct wo_arena *arena, struct wo_budget_report *report);
+
+/* The same for a model that its own files describe (model_config.h): `path` is theirs. Without a configuration only the size is
+ * taken; what the tensors add up to counts where the shape's own count is not known. */
+void wo_budget_from_model(const struct wo_model_shape *shape, const struct wo_model_tensors *tensors, const char *path,
+                          struct wo_arena *arena, struct wo_budget_report *report);
 
 /* Compares the finished table with the figures of the log at the same settings. The verdict becomes "does not fit" if the log
  * shows more memory in use and requested than the card has. */

@@ -1,6 +1,8 @@
 /* `whyoom budget`: memory by component, from options, from the files of a job, and from the table of known shapes.
  *
  * Options win over a named model, and a named model over the job's files. */
+#include <unistd.h>
+
 #include "analyzer/budget/budget_args.h"
 #include "analyzer/budget/budget_report.h"
 #include "analyzer/command/commands.h"
@@ -37,10 +39,32 @@ static struct wo_view find_near_model(const struct wo_pack *pack, struct wo_view
   return wo_nearest_best(&nearest);
 }
 
+/* Whether the value of --model is a path: a file or a folder that is there, or what looks like the file of one. */
+static bool is_path(const char *name) {
+  const struct wo_view view = wo_view_of(name);
+  return access(name, F_OK) == 0 || wo_view_ends(view, ".json") || wo_view_ends(view, ".safetensors");
+}
+
+/* The model that a config.json or the headers of its weights describe. */
+static enum wo_exit read_model_path(struct run *run, const char *path) {
+  struct wo_model_shape shape;
+  struct wo_model_tensors tensors;
+  struct wo_err err = {0};
+  if (wo_model_path_read(path, &run->arena, &shape, &tensors, &err) != WO_OK) return fail(run, &err);
+  run->is_changed = true;
+  wo_budget_from_model(&shape, &tensors, path, &run->arena, &run->report);
+  return WO_EXIT_FINE;
+}
+
 static enum wo_exit read_model(struct run *run) {
   for (size_t i = 0; i < run->call->given_count; i++) {
     const struct wo_given *const option = &run->call->given[i];
     if (!wo_view_is(option->name, "model")) continue;
+    if (is_path(option->value.ptr)) {
+      const enum wo_exit code = read_model_path(run, option->value.ptr);
+      if (code != WO_EXIT_FINE) return code;
+      continue;
+    }
     const struct wo_model_shape *const shape = wo_model_shape_find(run->pack, option->value);
     struct wo_err err = {0};
     if (!shape) {

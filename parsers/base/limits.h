@@ -281,6 +281,9 @@
 
 /* Frozen models, extras and stated figures of one budget, each; rows of its table. */
 #define WO_LIMIT_BUDGET_ITEMS 16
+#define WO_LIMIT_MODEL_CONFIG_BYTES ((size_t)1024 * 1024)       /* a config.json */
+#define WO_LIMIT_TENSORS_HEADER_BYTES ((size_t)64 * 1024 * 1024) /* the header of one safetensors file */
+#define WO_LIMIT_TENSORS_FILES 4096                             /* safetensors files of one model */
 #define WO_LIMIT_BUDGET_ROWS 48
 #define WO_LIMIT_BUDGET_FIGURES 8
 

@@ -49,7 +49,7 @@ ABILITIES = {
     "the network": ({"socket", "connect", "bind", "listen", "getaddrinfo", "gethostbyname"}, set()),
     "files": ({"fopen", "freopen", "open", "openat", "opendir", "scandir", "mkstemp", "mkdtemp"},
               {"parsers/base", "parsers/base/input", "rules/files", "analyzer/archive", "analyzer/scan", "analyzer/command",
-               "analyzer/patch"}),
+               "analyzer/patch", "analyzer/model"}),
     "changes of files": ({"creat", "write", "pwrite", "writev", "fwrite", "fputs", "rename", "renameat", "link", "linkat", "symlink",
                           "unlink", "remove", "truncate", "ftruncate", "chmod", "fchmod", "chown", "fchown", "lchown"},
                          {"parsers/base", "parsers/base/input", "analyzer/live"}),

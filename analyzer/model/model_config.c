@@ -1,0 +1,163 @@
+/* Configurations of transformers, and headers of safetensors. See model_config.h. */
+#include "analyzer/model/model_config.h"
+
+#include <assert.h>
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+#include "parsers/base/view.h"
+
+#define NUMBER_MAX 1e9
+
+/* A model_type of transformers: the architecture that counts its parameters, and what its configuration leaves out. Checklist: a
+ * further type is one row. */
+static const struct model_type {
+  char name[16];
+  char architecture[12];
+  bool is_tied;    /* unless the file says otherwise */
+  bool has_learnt; /* positions */
+  int more;        /* positions than it states */
+} model_types[] = {
+    {"llama", "llama", false, false, 0},  {"mistral", "llama", false, false, 0},     {"mixtral", "llama", false, false, 0},
+    {"qwen2", "qwen2", false, false, 0},  {"qwen3", "qwen3", false, false, 0},       {"gemma", "gemma", true, false, 0},
+    {"gemma2", "gemma2", true, false, 0}, {"phi3", "phi3", false, false, 0},         {"phi", "phi", false, false, 0},
+    {"gpt2", "gpt2", true, true, 0},      {"gpt_neox", "gpt_neox", false, false, 0}, {"opt", "opt", true, true, 2},
+    {"bert", "bert", true, true, 0},      {"bloom", "bloom", true, false, 0},        {"falcon", "falcon", true, false, 0},
+    {"gptj", "gptj", false, false, 0},
+};
+
+static const struct model_type *find_type(struct wo_view name) {
+  for (size_t i = 0; i < sizeof model_types / sizeof model_types[0]; i++) {
+    if (wo_view_is(name, model_types[i].name)) return &model_types[i];
+  }
+  return NULL;
+}
+
+/* ---- Values ---- */
+
+struct reader {
+  const cJSON *root;
+  struct wo_err *err;
+  bool is_refused; /* a number that cannot be; err has it */
+};
+
+/* The number of the first of two keys that is there, or `other`. */
+static double number_of(struct reader *reader, const char *key, const char *second, double other) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(reader->root, key);
+  if (second && !cJSON_IsNumber(item)) item = cJSON_GetObjectItemCaseSensitive(reader->root, second);
+  if (!cJSON_IsNumber(item)) return other;
+  const double number = item->valuedouble;
+  if (number >= 1 && number <= NUMBER_MAX && number == floor(number)) return number;
+  if (!reader->is_refused)
+    wo_err_set(reader->err, WO_E_RANGE, "\"%s\" is %g: a whole number from 1 to 1e9 was expected", item->string, number);
+  reader->is_refused = true;
+  return other;
+}
+
+static bool flag_of(const struct reader *reader, const char *key, bool other) {
+  const cJSON *const item = cJSON_GetObjectItemCaseSensitive(reader->root, key);
+  return cJSON_IsBool(item) ? cJSON_IsTrue(item) != 0 : other;
+}
+
+static struct wo_view text_of(const cJSON *root, const char *key) {
+  const cJSON *const item = cJSON_GetObjectItemCaseSensitive(root, key);
+  return cJSON_IsString(item) ? wo_view_of(item->valuestring) : (struct wo_view){0};
+}
+
+/* ---- config.json ---- */
+
+static void read_heads(struct reader *reader, struct wo_model_shape *shape) {
+  shape->heads = number_of(reader, "num_attention_heads", "n_head", 0);
+  shape->kv_heads = number_of(reader, "num_key_value_heads", "num_kv_heads", shape->heads);
+  if (flag_of(reader, "multi_query", false) && !flag_of(reader, "new_decoder_architecture", false)) shape->kv_heads = 1;
+  shape->head_dim = number_of(reader, "head_dim", NULL, shape->heads > 0 ? floor(shape->hidden / shape->heads) : 0);
+}
+
+static void read_shape(struct reader *reader, struct wo_arena *arena, struct wo_model_shape *shape) {
+  const struct wo_view name = text_of(reader->root, "model_type");
+  const struct model_type *const type = find_type(name);
+  shape->id = wo_arena_copy(arena, name.len > 0 ? name : WO_VIEW("model"));
+  shape->architecture = type ? wo_arena_copy(arena, wo_view_of(type->architecture)) : (struct wo_view){0};
+  shape->layers = number_of(reader, "num_hidden_layers", "n_layer", 0);
+  shape->hidden = number_of(reader, "hidden_size", "n_embd", 0);
+  shape->intermediate = number_of(reader, "intermediate_size", "ffn_dim", 0);
+  if (shape->intermediate == 0) shape->intermediate = number_of(reader, "n_inner", NULL, 4 * shape->hidden);
+  read_heads(reader, shape);
+  shape->vocab = number_of(reader, "vocab_size", NULL, 0);
+  shape->experts = number_of(reader, "num_local_experts", "num_experts", 0);
+  if (type && type->has_learnt) shape->positions = number_of(reader, "max_position_embeddings", "n_positions", 0) + type->more;
+  shape->is_tied = flag_of(reader, "tie_word_embeddings", type && type->is_tied);
+}
+
+enum wo_status wo_model_config_read(struct wo_view json, struct wo_arena *arena, struct wo_model_shape *ret_shape,
+                                    struct wo_err *err) {
+  assert(arena && ret_shape && err && (json.ptr || json.len == 0));
+  *ret_shape = (struct wo_model_shape){.layers = 0};
+  cJSON *const root = cJSON_ParseWithLength(json.len > 0 ? json.ptr : "", json.len);
+  if (!cJSON_IsObject(root)) {
+    cJSON_Delete(root);
+    return wo_err_set(err, WO_E_SYNTAX, "a JSON object was expected, as save_pretrained writes it");
+  }
+  const cJSON *const inner = cJSON_GetObjectItemCaseSensitive(root, "text_config");
+  struct reader reader = {.root = cJSON_IsObject(inner) ? inner : root, .err = err};
+  read_shape(&reader, arena, ret_shape);
+  cJSON_Delete(root);
+  if (reader.is_refused) return WO_E_RANGE;
+  if (ret_shape->layers == 0 || ret_shape->hidden == 0 || ret_shape->heads == 0)
+    return wo_err_set(err, WO_E_UNKNOWN, "it has no \"num_hidden_layers\", \"hidden_size\" and \"num_attention_heads\"");
+  ret_shape->parameters = wo_model_shape_parameters(ret_shape);
+  return wo_arena_is_exhausted(arena) ? WO_E_NOMEM : WO_OK;
+}
+
+/* ---- safetensors ---- */
+
+static double bytes_of_dtype(struct wo_view dtype) {
+  static const struct {
+    char name[8];
+    double bytes;
+  } rows[] = {{"F64", 8}, {"I64", 8}, {"U64", 8},  {"F32", 4}, {"I32", 4},
+              {"U32", 4}, {"F16", 2}, {"BF16", 2}, {"I16", 2}, {"U16", 2}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (wo_view_is(dtype, rows[i].name)) return rows[i].bytes;
+  }
+  return 1;
+}
+
+/* The numbers of a tensor, or -1 for a shape that is none. */
+static double count_of(const cJSON *shape) {
+  double count = 1;
+  const cJSON *size = NULL;
+  if (!cJSON_IsArray(shape)) return -1;
+  cJSON_ArrayForEach(size, shape) {
+    if (!cJSON_IsNumber(size) || size->valuedouble < 0 || size->valuedouble > 1e15) return -1;
+    count *= size->valuedouble;
+  }
+  return count <= 1e15 ? count : -1;
+}
+
+enum wo_status wo_model_tensors_add(struct wo_view header, struct wo_model_tensors *tensors, struct wo_err *err) {
+  assert(tensors && err && (header.ptr || header.len == 0));
+  cJSON *const root = cJSON_ParseWithLength(header.len > 0 ? header.ptr : "", header.len);
+  const cJSON *tensor = NULL;
+  struct wo_model_tensors sum = *tensors;
+  if (!cJSON_IsObject(root)) {
+    cJSON_Delete(root);
+    return wo_err_set(err, WO_E_SYNTAX, "its header is no JSON object: it is cut off, or no safetensors file");
+  }
+  cJSON_ArrayForEach(tensor, root) {
+    if (strcmp(tensor->string, "__metadata__") == 0) continue;
+    const double count = count_of(cJSON_GetObjectItemCaseSensitive(tensor, "shape"));
+    if (count < 0) {
+      wo_err_set(err, WO_E_SYNTAX, "\"%.60s\" has no shape in its header", tensor->string);
+      cJSON_Delete(root);
+      return WO_E_SYNTAX;
+    }
+    sum.parameters += count;
+    sum.bytes += count * bytes_of_dtype(text_of(tensor, "dtype"));
+  }
+  cJSON_Delete(root);
+  sum.files++;
+  *tensors = sum;
+  return WO_OK;
+}
