@@ -11,7 +11,8 @@
 #define KEPT_WHOLE 4.0
 #define KEPT_DIVIDED 4.0
 #define KEPT_INNER 2.0
-#define KEPT_INNER_GATED 4.0
+#define KEPT_INNER_GATED 3.0 /* the product in one kernel, as Megatron has it */
+#define KEPT_INNER_APART 4.0 /* and in two */
 #define MASK_BYTES 2.0
 
 /* The list of what a layer keeps may be too long by a small tensor. */
@@ -65,14 +66,15 @@ static struct wo_interval layer_factor(const struct wo_budget_input *input) {
   const double bytes = is_fp32(input) ? 4 : 2;
   const double t = one_or(value(input, WO_BUDGET_TENSOR));
   const double ffn = value(input, WO_BUDGET_FFN) > 0 ? value(input, WO_BUDGET_FFN) / value(input, WO_BUDGET_HIDDEN) : 4;
-  const double inner[] = {KEPT_INNER * ffn, ffn == 4 ? KEPT_INNER * ffn : KEPT_INNER_GATED * ffn};
-  double factor[2];
-  for (int i = 0; i < 2; i++) {
+  const bool is_gated = ffn != 4;
+  const double inner[] = {KEPT_INNER, is_gated ? KEPT_INNER_GATED : KEPT_INNER, is_gated ? KEPT_INNER_APART : KEPT_INNER};
+  double factor[3];
+  for (int i = 0; i < 3; i++) {
     const double whole = bytes * KEPT_WHOLE + MASK_BYTES;
-    const double divided = bytes * (KEPT_DIVIDED + inner[i]);
+    const double divided = bytes * (KEPT_DIVIDED + inner[i] * ffn);
     factor[i] = value(input, WO_BUDGET_SEQUENCE) > 0 ? (whole + divided) / t : whole + divided / t;
   }
-  return (struct wo_interval){factor[0], factor[1], factor[1]};
+  return (struct wo_interval){factor[0], factor[1], factor[2]};
 }
 
 /* The same for the scores: softmax, its dropout and the mask. Fused kernels keep none. If the kernel is not stated, a fused one
@@ -121,7 +123,9 @@ static struct wo_view activation_assumption(const struct wo_budget_input *input,
                              ? "as many micro-batches as pipeline stages are assumed, one is the low end (--grad-accum says); "
                              : "",
                          is_open ? "from fused attention to scores that are kept (--attention says); " : "",
-                         is_gated ? "a gated feed-forward block keeps four inner activations, a plain one two (low end); " : "",
+                         is_gated ? "a gated feed-forward block keeps three inner activations, four without fused kernels (high "
+                                    "end), a plain one two (low end); "
+                                  : "",
                          "dense transformer layers of the standard form");
 }
 

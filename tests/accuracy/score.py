@@ -210,6 +210,22 @@ def verdicts(whyoom, rows):
     return counts
 
 
+# ---- Others ----
+
+
+def other_lines(rows):
+    """The same runs with other estimators, and with the budget."""
+    file = read("others.json")
+    lines = ["\n## Other estimators\n", (HERE / "others.md.in").read_text(),
+             "| estimator | runs | its error | largest | the budget's error | largest |\n| --- | ---: | ---: | ---: | ---: | ---: |"]
+    for name in ("accelerate", "deepspeed", "llm-analysis"):
+        both = [(file["others"][row["id"]][name] / row["real"] - 1, row["error"]) for row in rows if name in file["others"].get(row["id"], {})]
+        cells = [f"{100 * figure:{sign}.1f} %" for at in (0, 1) for figure, sign in
+                 ((statistics.median(abs(pair[at]) for pair in both), ""), (max((pair[at] for pair in both), key=abs), "+"))]
+        lines.append(f"| {name} {file['about'][name]} | {len(both)} | {' | '.join(cells)} |")
+    return lines
+
+
 # ---- The page ----
 
 PAGE = HERE.parent.parent / "docs" / "accuracy.md"
@@ -271,6 +287,7 @@ def page(whyoom):
         lines.append(f"| {verdict.replace('_', ' ')} | {len(counts[verdict, True])} | {len(counts[verdict, False])} |")
     if counts["fits", False]:
         lines.append("\n*fits* and did not run: " + ", ".join(f"`{name}`" for name in counts["fits", False]) + ".")
+    lines += other_lines(every)
     published = published_rows(whyoom)
     lines.append("\n## Published by others\n\n" + (HERE / "published.md.in").read_text())
     lines.append("| framework | runs | inside | width | error | worst |\n| --- | ---: | ---: | ---: | ---: | ---: |")
