@@ -13,6 +13,10 @@
 /* Stated figures are rounded, and some are in powers of 1000: a difference of up to this share is no contradiction. */
 #define ROUNDED 0.08
 
+/* How far a peak that was measured at one size may be off at another. */
+#define MEASURED_LOW 0.95
+#define MEASURED_HIGH 1.08
+
 static double value(const struct wo_budget_maker *maker, enum wo_budget_key key) {
   return maker->input->values[key];
 }
@@ -47,6 +51,15 @@ static void set_up(struct wo_budget_maker *maker) {
 
 /* ---- The rest of the rows ---- */
 
+/* Bytes that a measured peak has corrected: no longer an assumption, but how they scale is one. */
+static void scale_live(struct wo_budget_maker *maker, struct wo_budget_row *row) {
+  const double factor = maker->input->live_factor;
+  if (factor == 0 || !row->is_known) return;
+  const double bytes = row->bytes.mid * factor;
+  row->bytes = (struct wo_interval){bytes * MEASURED_LOW, bytes, bytes * MEASURED_HIGH};
+  row->assumption = wo_arena_format(maker->arena, "scaled by %.2f, so that the measured peak is met", factor);
+}
+
 static void add_live(struct wo_budget_maker *maker) {
   if (!maker->is_training) {
     wo__budget_cache(maker->input, maker->arena, wo__budget_add_row(maker, "kv_cache", "KV cache"));
@@ -57,9 +70,11 @@ static void add_live(struct wo_budget_maker *maker) {
   struct wo_budget_row *const activations = wo__budget_add_row(maker, "activations", "activations");
   wo__budget_activations(maker->input, maker->arena, activations);
   wo__budget_set_shares(activations, 1, 1, 1, 0, 0);
+  scale_live(maker, activations);
   if (maker->input->has_activations) return;
   struct wo_budget_row *const logits = wo__budget_add_row(maker, "logits", "logits and loss");
   wo__budget_logits(maker->input, maker->arena, logits);
+  scale_live(maker, logits);
   if (!wo__budget_has_layer(maker->input)) {
     wo__budget_set_shares(logits, 1, 1, 0, 0, 0);
     return;
@@ -70,6 +85,7 @@ static void add_live(struct wo_budget_maker *maker) {
   struct wo_budget_row *const again = wo__budget_add_row(maker, "again", "backward pass of a layer");
   wo__budget_again(maker->input, maker->arena, again);
   wo__budget_set_only(again, WO_BUDGET_LAYER);
+  scale_live(maker, again);
 }
 
 static void add_extras(struct wo_budget_maker *maker) {

@@ -129,6 +129,7 @@ struct wo_budget_input {
   double embedding_tables; /* 2: the output projection has one of its own, 1: it is the embedding's; 0: not known */
   bool has_layer;          /* how a layer keeps activations is known */
   struct wo_model_layer layer;
+  double live_factor;   /* a measured peak over the computed one, for what grows with the batch; 0: none was measured */
   bool has_activations; /* measured, in place of the formula */
   struct wo_budget_measured activations;
 };

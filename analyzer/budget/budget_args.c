@@ -177,7 +177,7 @@ static bool add_stated(void *target, const struct wo_option_value *value) {
   return false;
 }
 
-/* The command looks it up: it has the table of known shapes. */
+/* The command looks it up: it has the table of known shapes, and reads files. */
 static bool read_model(void *target, const struct wo_option_value *value) {
   (void)target, (void)value;
   return true;
@@ -296,6 +296,7 @@ const struct wo_option wo_budget_options[WO_BUDGET_OPTION_COUNT] = {
               CHOICE(WO_BUDGET_LOSS_FORM, "plain|shifted"), .about = "whether the logits are shifted by a copy"),
     WO_OPTION("activations", "SIZE@micro_batch=N[,seq_len=N]", "a measured point to scale", OTHER(add_activations),
               .wants = "a size and where it was measured, such as 30GiB@micro_batch=4"),
+    WO_OPTION("calibrate", "PATH", "a run that printed its peak; the rest is scaled to it", OTHER(read_model)),
     WO_OPTION("extra", "rankN=SIZE[@micro_batch=N]", "          what only that rank needs", OTHER(add_extra),
               .wants = "a rank and a size, such as rank0=15GiB@micro_batch=4", .about = "what only that rank needs"),
     WO_OPTION(

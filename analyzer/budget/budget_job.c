@@ -14,12 +14,16 @@ struct taker {
 };
 
 /* "slurm-4711.out:12", or an empty view for evidence without a place. */
-static struct wo_view place_of(const struct taker *taker, wo_event_id id) {
-  const struct wo_event *const event = wo_event_get(&taker->facts->job->events, id);
-  if (!event || event->span.file >= taker->facts->job->input_count) return (struct wo_view){0};
+struct wo_view wo__budget_place(const struct wo_facts *facts, struct wo_arena *arena, wo_event_id id) {
+  const struct wo_event *const event = wo_event_get(&facts->job->events, id);
+  if (!event || event->span.file >= facts->job->input_count) return (struct wo_view){0};
   char shown[512];
-  const struct wo_view path = wo_clean_utf8(taker->facts->job->inputs[event->span.file].path, shown, sizeof shown);
-  return wo_arena_format(taker->arena, "%.*s:%llu", WO_SHOWN(path), (unsigned long long)event->span.line);
+  const struct wo_view path = wo_clean_utf8(facts->job->inputs[event->span.file].path, shown, sizeof shown);
+  return wo_arena_format(arena, "%.*s:%llu", WO_SHOWN(path), (unsigned long long)event->span.line);
+}
+
+static struct wo_view place_of(const struct taker *taker, wo_event_id id) {
+  return wo__budget_place(taker->facts, taker->arena, id);
 }
 
 static void take(const struct taker *taker, enum wo_budget_key key, double value, struct wo_view origin) {
@@ -45,31 +49,34 @@ static bool is_of_rollout(const struct taker *taker, const struct wo_setting *se
 /* An input that a setting gives: its number, 1 for a truth, or the choice of a word that its text may hold, the most specific
  * first. */
 struct source {
-  const char *knob;
-  const char *word; /* NULL: a number or a truth */
+  char knob[24];
+  char word[24]; /* empty: a number or a truth */
   enum wo_budget_key key;
   double choice;
 };
 
 static void take_settings(const struct taker *taker) {
   static const struct source sources[] = {
-      {"micro_batch", NULL, WO_BUDGET_MICRO_BATCH, 0},
-      {"grad_accum", NULL, WO_BUDGET_GRAD_ACCUM, 0},
-      {"seq_len", NULL, WO_BUDGET_SEQ_LEN, 0},
-      {"lora_rank", NULL, WO_BUDGET_LORA_RANK, 0},
-      {"tensor_parallel", NULL, WO_BUDGET_TENSOR, 0},
-      {"pipeline_parallel", NULL, WO_BUDGET_PIPELINE, 0},
-      {"max_num_seqs", NULL, WO_BUDGET_MAX_SEQS, 0},
-      {"max_model_len", NULL, WO_BUDGET_MAX_LEN, 0},
-      {"param_offload", NULL, WO_BUDGET_OFFLOAD_PARAMS, 0},
-      {"optimizer_offload", NULL, WO_BUDGET_OFFLOAD_OPTIMIZER, 0},
-      {"fused_loss", NULL, WO_BUDGET_FUSED_LOSS, 0},
+      {"micro_batch", "", WO_BUDGET_MICRO_BATCH, 0},
+      {"grad_accum", "", WO_BUDGET_GRAD_ACCUM, 0},
+      {"seq_len", "", WO_BUDGET_SEQ_LEN, 0},
+      {"lora_rank", "", WO_BUDGET_LORA_RANK, 0},
+      {"tensor_parallel", "", WO_BUDGET_TENSOR, 0},
+      {"pipeline_parallel", "", WO_BUDGET_PIPELINE, 0},
+      {"max_num_seqs", "", WO_BUDGET_MAX_SEQS, 0},
+      {"max_model_len", "", WO_BUDGET_MAX_LEN, 0},
+      {"param_offload", "", WO_BUDGET_OFFLOAD_PARAMS, 0},
+      {"optimizer_offload", "", WO_BUDGET_OFFLOAD_OPTIMIZER, 0},
+      {"fused_loss", "", WO_BUDGET_FUSED_LOSS, 0},
       {"checkpointing", "selective", WO_BUDGET_CHECKPOINTING, WO_BUDGET_SELECTIVE},
       {"checkpointing", "full", WO_BUDGET_CHECKPOINTING, WO_BUDGET_FULL},
       {"checkpointing", "none", WO_BUDGET_CHECKPOINTING, WO_BUDGET_NONE},
+      {"optimizer", "paged_adamw_8bit", WO_BUDGET_OPTIMIZER, WO_BUDGET_PAGED_ADAM8BIT},
+      {"optimizer", "lion_8bit", WO_BUDGET_OPTIMIZER, WO_BUDGET_LION8BIT},
       {"optimizer", "8bit", WO_BUDGET_OPTIMIZER, WO_BUDGET_ADAM8BIT},
       {"optimizer", "adafactor", WO_BUDGET_OPTIMIZER, WO_BUDGET_ADAFACTOR},
       {"optimizer", "lion", WO_BUDGET_OPTIMIZER, WO_BUDGET_LION},
+      {"optimizer", "adamw_torch_fused", WO_BUDGET_OPTIMIZER, WO_BUDGET_ADAMW_FUSED},
       {"optimizer", "adamw", WO_BUDGET_OPTIMIZER, WO_BUDGET_ADAMW},
       {"optimizer", "adam", WO_BUDGET_OPTIMIZER, WO_BUDGET_ADAM},
       {"optimizer", "sgd", WO_BUDGET_OPTIMIZER, WO_BUDGET_SGD},
@@ -81,7 +88,7 @@ static void take_settings(const struct taker *taker) {
       {"quantization", "int8", WO_BUDGET_QUANTIZE, WO_BUDGET_8BIT},
       {"quantization", "fp8", WO_BUDGET_QUANTIZE, WO_BUDGET_8BIT},
       {"attention", "flash", WO_BUDGET_ATTENTION, WO_BUDGET_FLASH},
-      {"attention", "sdpa", WO_BUDGET_ATTENTION, WO_BUDGET_FLASH},
+      {"attention", "sdpa", WO_BUDGET_ATTENTION, WO_BUDGET_SDPA},
       {"attention", "xformers", WO_BUDGET_ATTENTION, WO_BUDGET_FLASH},
       {"attention", "eager", WO_BUDGET_ATTENTION, WO_BUDGET_SCORES},
       {"kv_cache_dtype", "fp8", WO_BUDGET_KV_DTYPE, 4},
@@ -95,7 +102,7 @@ static void take_settings(const struct taker *taker) {
     const struct wo_setting *const setting = known_setting(taker, source->knob);
     if (!setting || taker->report->input.values[source->key] > 0) continue;
     double value = source->choice;
-    if (source->word) {
+    if (source->word[0] != '\0') {
       if (!wo_view_has_nocase(setting->value.text, source->word)) continue;
     } else if (setting->value.unit == WO_UNIT_BOOL) {
       value = setting->value.truth == WO_TRUE;

@@ -69,6 +69,19 @@ static void put_figures(struct writer *w, cJSON *root) {
   }
 }
 
+static void put_calibration(struct writer *w, cJSON *root) {
+  const struct wo_budget_calibration *const by = &w->report->calibration;
+  if (by->measured_bytes == 0) {
+    wo_json_put(&w->json, root, "calibration", cJSON_CreateNull());
+    return;
+  }
+  cJSON *const object = wo_json_put(&w->json, root, "calibration", cJSON_CreateObject());
+  wo_json_put_bytes(&w->json, object, "measured_bytes", by->measured_bytes);
+  wo_json_put_bytes(&w->json, object, "computed_bytes", by->computed_bytes);
+  wo_json_put(&w->json, object, "factor", wo_json_number(w->report->input.live_factor));
+  wo_json_put_text(&w->json, object, "origin", by->origin);
+}
+
 static void put_verdict(struct writer *w, cJSON *root) {
   const struct wo_budget *const budget = &w->report->budget;
   const double capacity = w->report->input.values[WO_BUDGET_CAPACITY];
@@ -101,6 +114,7 @@ static void put_budget(struct writer *w, cJSON *root) {
   put_interval(w, root, "total_bytes", budget->total);
   put_interval(w, root, "total_other_ranks_bytes", budget->others);
   put_interval(w, root, "host_bytes_per_rank", budget->host);
+  put_calibration(w, root);
   put_figures(w, root);
   cJSON *const inputs = wo_json_put(&w->json, root, "inputs", cJSON_CreateArray());
   for (int key = 0; key < WO_BUDGET_KEY_COUNT_; key++) put_input(w, inputs, (enum wo_budget_key)key);

@@ -16,12 +16,20 @@ struct wo_budget_figure {
   struct wo_view note;   /* the difference and its possible cause */
 };
 
+/* A measured peak that the budget is scaled to. Texts live in the arena. */
+struct wo_budget_calibration {
+  double measured_bytes; /* 0: there is none */
+  double computed_bytes; /* at the settings of that run, without it */
+  struct wo_view origin; /* "train-1.log:812" */
+};
+
 struct wo_budget_report {
   struct wo_budget_input input;
   struct wo_view origins[WO_BUDGET_KEY_COUNT_]; /* empty for inputs that are not given */
   struct wo_budget budget;
   struct wo_budget_figure figures[WO_LIMIT_BUDGET_FIGURES];
   size_t figure_count;
+  struct wo_budget_calibration calibration;
   bool are_cards_ranks_seen; /* the number of cards is the number of ranks in the log; there may be more */
   bool is_sharding_assumed;  /* the job divides its states; the way is assumed */
 };
@@ -36,6 +44,16 @@ void wo_budget_from_shape(const struct wo_model_shape *shape, struct wo_arena *a
  * taken; what the tensors add up to counts where the shape's own count is not known. */
 void wo_budget_from_model(const struct wo_model_shape *shape, const struct wo_model_tensors *tensors, const char *path,
                           struct wo_arena *arena, struct wo_budget_report *report);
+
+/* Takes the highest peak of tensors in use that a run printed (a step's, or a memory summary's), computes the same run (its
+ * micro-batch, length, passes and cards; everything else as the report has it), and scales what grows with the batch so that both
+ * agree: input.live_factor. Does nothing where no peak was printed. *ret_why says why a peak could not be used; NULL otherwise.
+ * WO_E_NOMEM. */
+enum wo_status wo_budget_calibrate(const struct wo_facts *facts, struct wo_arena *arena, struct wo_budget_report *report,
+                                   const char **ret_why);
+
+/* The file and line of an event: "slurm-4711.err:20"; empty where it has none. */
+struct wo_view wo__budget_place(const struct wo_facts *facts, struct wo_arena *arena, wo_event_id id);
 
 /* Compares the finished table with the figures of the log at the same settings. The verdict becomes "does not fit" if the log
  * shows more memory in use and requested than the card has. */

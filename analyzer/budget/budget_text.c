@@ -127,6 +127,24 @@ static void write_peak(const struct writer *w, struct wo_text *line) {
   put(w, line);
 }
 
+/* The last part of a path: the job's report has the whole path in its first line. */
+static struct wo_view short_origin(struct wo_view origin) {
+  const size_t slash = wo_view_find_last(origin, WO_VIEW("/"), origin.len);
+  return slash == WO_NOT_FOUND ? origin : wo_view_skip(origin, slash + 1);
+}
+
+/* The measured peak that the table is scaled to. */
+static void write_calibration(const struct writer *w, struct wo_text *line) {
+  const struct wo_budget_calibration *const by = &w->report->calibration;
+  if (by->measured_bytes == 0) return;
+  const struct wo_view origin = short_origin(by->origin);
+  wo_text_add(line, "measured: %s of tensors at the peak", WO_BYTES_TEXT(by->measured_bytes));
+  if (origin.len > 0) wo_text_add(line, " (%.*s)", WO_SHOWN(origin));
+  wo_text_add(line, ", computed for that run %s", WO_BYTES_TEXT(by->computed_bytes));
+  wo_text_add(line, ": activations and loss are scaled by %.2f", w->report->input.live_factor);
+  put(w, line);
+}
+
 static void write_host(const struct writer *w, struct wo_text *line) {
   if (w->budget->host.mid == 0) return;
   const double ranks = fmax(1, value(w, WO_BUDGET_GPUS));
@@ -157,12 +175,6 @@ static void write_stages(const struct writer *w, struct wo_text *line) {
   }
   wo_text_add(line, " (FSDP: as ZeRO-3)");
   put(w, line);
-}
-
-/* The last part of a path: the job's report has the whole path in its first line. */
-static struct wo_view short_origin(struct wo_view origin) {
-  const size_t slash = wo_view_find_last(origin, WO_VIEW("/"), origin.len);
-  return slash == WO_NOT_FOUND ? origin : wo_view_skip(origin, slash + 1);
 }
 
 static void write_figures(const struct writer *w, struct wo_text *line) {
@@ -263,6 +275,7 @@ void wo_budget_text(const struct wo_budget_report *report, struct wo_text_style 
   write_table(&w);
   wo_text_add(out, "\n");
   write_peak(&w, &line);
+  write_calibration(&w, &line);
   for (size_t i = 0; i < report->budget.row_count; i++) write_how(&w, &report->budget.rows[i], &line);
   write_host(&w, &line);
   write_batches(&w, &line);

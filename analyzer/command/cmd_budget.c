@@ -113,6 +113,43 @@ static enum wo_exit read_options(struct run *run) {
   return wo_budget_check(&run->report.input, &err) == WO_OK ? WO_EXIT_FINE : fail(run, &err);
 }
 
+/* Scales the budget to the peak that the run at `path` printed. */
+static enum wo_exit calibrate_by(struct run *run, char *path) {
+  struct wo_job *job = NULL;
+  struct wo_facts *const facts = wo_arena_alloc(&run->arena, sizeof *facts);
+  const char *why = NULL;
+  struct wo_err err = {0};
+  enum wo_exit code = wo_command_read_job(run->call, run->pack, &path, 1, &job);
+  if (!job) return WO_EXIT_ERROR;
+  if (!facts || wo_facts_make(job, run->pack, &run->arena, facts) != WO_OK ||
+      wo_budget_calibrate(facts, &run->arena, &run->report, &why) != WO_OK) {
+    code = wo_command_fail_memory(run->call);
+  } else if (why || run->report.input.live_factor == 0) {
+    wo_err_set(&err, WO_E_USAGE, "--calibrate %.200s: %s", path,
+               why ? why : "it printed no peak of tensors in use (torch.cuda.max_memory_allocated, or a memory summary)");
+    code = fail(run, &err);
+  }
+  wo_job_free(job);
+  return code;
+}
+
+/* By another run, if one is named; else by the job's own peak. */
+static enum wo_exit calibrate(struct run *run) {
+  const char *why = NULL;
+  for (size_t i = 0; i < run->call->given_count; i++) {
+    const struct wo_given *const option = &run->call->given[i];
+    if (!wo_view_is(option->name, "calibrate")) continue;
+    char *const path = wo_arena_alloc(&run->arena, option->value.len + 1);
+    if (!path) return wo_command_fail_memory(run->call);
+    memcpy(path, option->value.ptr, option->value.len);
+    path[option->value.len] = '\0';
+    return calibrate_by(run, path);
+  }
+  if (run->job && wo_budget_calibrate(&run->facts, &run->arena, &run->report, &why) != WO_OK)
+    return wo_command_fail_memory(run->call);
+  return WO_EXIT_FINE;
+}
+
 static enum wo_exit write_out(struct run *run) {
   if (wo_budget_make(&run->report.input, &run->arena, &run->report.budget) != WO_OK) return wo_command_fail_memory(run->call);
   if (run->job && !run->is_changed) wo_budget_compare(&run->facts, &run->arena, &run->report);
@@ -131,6 +168,7 @@ static enum wo_exit make(struct run *run) {
   if (reading != WO_EXIT_FINE && !run->job) return reading;
   enum wo_exit code = read_model(run);
   if (code == WO_EXIT_FINE) code = read_options(run);
+  if (code == WO_EXIT_FINE) code = calibrate(run);
   if (code == WO_EXIT_FINE) code = write_out(run);
   return reading != WO_EXIT_FINE ? reading : code;
 }

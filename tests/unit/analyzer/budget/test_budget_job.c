@@ -44,7 +44,11 @@ static const struct {
     {COUNT "torch_dtype=bfloat16,\n", WO_BUDGET_DTYPE, WO_BUDGET_BF16},
     {COUNT "gradient_checkpointing=True,\n", WO_BUDGET_CHECKPOINTING, WO_BUDGET_FULL},
     {COUNT "gradient_checkpointing=False,\n", WO_BUDGET_CHECKPOINTING, WO_BUDGET_NONE},
-    {COUNT "optim=paged_adamw_8bit,\n", WO_BUDGET_OPTIMIZER, WO_BUDGET_ADAM8BIT},
+    {COUNT "optim=paged_adamw_8bit,\n", WO_BUDGET_OPTIMIZER, WO_BUDGET_PAGED_ADAM8BIT},
+    {COUNT "optim=adamw_bnb_8bit,\n", WO_BUDGET_OPTIMIZER, WO_BUDGET_ADAM8BIT},
+    {COUNT "optim=adamw_torch_fused,\n", WO_BUDGET_OPTIMIZER, WO_BUDGET_ADAMW_FUSED},
+    {COUNT "optim=adamw_torch,\n", WO_BUDGET_OPTIMIZER, WO_BUDGET_ADAMW},
+    {COUNT "attn_implementation=sdpa,\n", WO_BUDGET_ATTENTION, WO_BUDGET_SDPA},
     {COUNT "optimizer=adafactor,\n", WO_BUDGET_OPTIMIZER, WO_BUDGET_ADAFACTOR},
     {COUNT "attn_implementation=flash_attention_2,\n", WO_BUDGET_ATTENTION, WO_BUDGET_FLASH},
     {COUNT "attn_implementation=eager,\n", WO_BUDGET_ATTENTION, WO_BUDGET_SCORES},
@@ -117,11 +121,51 @@ static void test_measured(void **state) {
   }
 }
 
+/* ---- A measured peak ---- */
+
+#define RUN                                                                                                                      \
+  "model_name_or_path=meta-llama/Llama-3.2-1B,\ntorch_dtype=bfloat16,\nmicro_batch_size=1,\nseq_length=2048,\n"                  \
+  "gradient_accumulation_steps=1,\nattn_implementation=sdpa,\noptim=adamw_torch_fused,\ngradient_checkpointing=False,\n"
+#define STEPS(peak)                                                                                                              \
+  "step 10 | loss 6.01 | 2.41 s/step | peak " peak " GiB\nstep 20 | loss 5.29 | 2.40 s/step | peak " peak " GiB\n"               \
+  "step 30 | loss 4.88 | 2.41 s/step | peak " peak " GiB\n"
+
+/* The computed peak becomes the printed one, at other sizes in proportion; a peak that cannot be of that run is refused. */
+static void test_calibrated(void **state) {
+  struct read read;
+  const char *why = NULL;
+  read_job(*state, RUN STEPS("13.90"), &read);
+  const double before = read.report.budget.in_use.mid;
+  assert_int_equal(wo_budget_calibrate(&read.sample.facts, &read.sample.arena, &read.report, &why), WO_OK);
+  assert_null(why);
+  assert_true(read.report.calibration.measured_bytes > 13.89 * 1073741824 && read.report.calibration.computed_bytes == before);
+  assert_true(wo_view_has(read.report.calibration.origin, "train.log:"));
+  assert_int_equal(wo_budget_make(&read.report.input, &read.sample.arena, &read.report.budget), WO_OK);
+  assert_true(read.report.budget.in_use.mid / 1073741824 > 13.85 && read.report.budget.in_use.mid / 1073741824 < 13.95);
+  const double factor = read.report.input.live_factor;
+  read.report.input.values[WO_BUDGET_MICRO_BATCH] = 4;
+  assert_int_equal(wo_budget_calibrate(&read.sample.facts, &read.sample.arena, &read.report, &why), WO_OK);
+  assert_true(read.report.input.live_factor > 0.999 * factor && read.report.input.live_factor < 1.001 * factor);
+  sample_done(&read.sample);
+  static const struct {
+    const char *log;
+    const char *why;
+  } refused[] = {{RUN STEPS("79.00"), "too far"}, {COUNT STEPS("13.90"), "not known"}, {RUN, NULL}};
+  for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    read_job(*state, refused[i].log, &read);
+    assert_int_equal(wo_budget_calibrate(&read.sample.facts, &read.sample.arena, &read.report, &why), WO_OK);
+    assert_true(read.report.input.live_factor == 0);
+    if (refused[i].why ? !why || !strstr(why, refused[i].why) : why != NULL) fail_msg("%zu: %s", i, why ? why : "taken");
+    sample_done(&read.sample);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_inputs),
       cmocka_unit_test(test_frozen_models),
       cmocka_unit_test(test_measured),
+      cmocka_unit_test(test_calibrated),
   };
   return cmocka_run_group_tests(tests, sample_load_all, sample_unload);
 }
