@@ -50,7 +50,7 @@ static void add_gathered_layers(struct wo_budget_maker *maker, struct wo_budget_
   const double root = wo__budget_table(maker) * fmax(1, maker->input->embedding_tables);
   const double unit = (maker->weights_p + maker->trained_p.mid - root) / value(maker, WO_BUDGET_LAYERS);
   const double bytes = value(maker, WO_BUDGET_DTYPE) == WO_BUDGET_FP32 ? 4 : 2;
-  const double whole = 3 * bytes * root;
+  const double whole = 3 * bytes * (root + unit);
   if (maker->is_partial) {
     add_gathered_frozen(maker, row, bytes * root, unit);
     return;
@@ -64,7 +64,8 @@ static void add_gathered_layers(struct wo_budget_maker *maker, struct wo_budget_
   row->share[WO_BUDGET_LAYER] =
       (struct wo_interval){bytes * (root + 2 * unit) / whole, (bytes * (1.5 * root + 3 * unit) + 4 * unit) / whole,
                            (bytes * (2 * root + 4 * unit) + 4 * unit) / whole};
-  row->share[WO_BUDGET_GRADIENTS] = (struct wo_interval){2.0 / 3, 2.75 / 3, 3.5 / 3};
+  row->share[WO_BUDGET_GRADIENTS] =
+      (struct wo_interval){2 * bytes * root / whole, 2.75 * bytes * root / whole, 3.5 * bytes * root / whole};
   row->share[WO_BUDGET_STEP] = wo_interval_exact(0);
 }
 
@@ -108,10 +109,11 @@ static void add_largest_gradient(struct wo_budget_maker *maker) {
 static void add_live_parameters(struct wo_budget_maker *maker) {
   struct wo_budget_row *const row = wo__budget_add_row(maker, "buffers", "gathered weights");
   const double count = fmin(ZERO_LIVE, maker->weights_p + maker->trained_p.mid);
-  const double bytes = count * maker->weight.mid;
+  const double each = maker->is_partial ? wo__budget_frozen_weight(maker).mid : maker->weight.mid;
+  const double bytes = count * each;
   row->is_known = true;
   row->bytes = (struct wo_interval){0.9 * bytes, bytes, 1.1 * bytes};
-  row->formula = wo_arena_format(maker->arena, "%.0f x %g B", count, maker->weight.mid);
+  row->formula = wo_arena_format(maker->arena, "%.0f x %g B", count, each);
   row->assumption = WO_VIEW("up to 1e9 parameters (stage3_max_live_parameters)");
   wo__budget_set_shares(row, 1, 1, 1, 1, 0);
 }

@@ -187,6 +187,11 @@ static void take_fact(const struct taker *taker, enum wo_budget_key key, const c
   if (value.is_known) take(taker, key, round(value.number.mid), place_of(taker, value.evidence));
 }
 
+/* The layers of an encoder and as many of a decoder, where the table has both in one number. */
+static double all_layers(const struct wo_model_shape *shape) {
+  return wo_view_starts(shape->architecture, "t5") ? 2 * shape->layers : shape->layers;
+}
+
 /* What the table of known shapes says beside numbers. */
 static void take_layer(struct wo_budget_input *input, const struct wo_model_shape *shape) {
   const struct wo_model_layer *const layer = shape->experts > 0 ? NULL : wo_model_shape_layer(shape);
@@ -208,7 +213,8 @@ static void take_shape(const struct taker *taker) {
   for (int dim = 0; dim < WO_MODEL_DIM_COUNT_; dim++) {
     const struct wo_model_number number = models[0].dims[dim];
     const struct wo_view table = models[0].shape ? models[0].shape->id : (struct wo_view){0};
-    take(taker, keys[dim], number.value,
+    const bool is_twice = dim == WO_MODEL_LAYERS && models[0].shape && number.is_assumed;
+    take(taker, keys[dim], is_twice ? all_layers(models[0].shape) : number.value,
          number.is_assumed ? wo_arena_format(taker->arena, "table of known shapes: %.*s", WO_SHOWN(table))
                            : place_of(taker, number.evidence));
   }
@@ -290,7 +296,7 @@ static void take_whole_shape(const struct wo_model_shape *shape, struct wo_view 
                              struct wo_budget_report *report) {
   const struct taker taker = {NULL, arena, report};
   take(&taker, WO_BUDGET_PARAMS, shape->parameters, origin);
-  take(&taker, WO_BUDGET_LAYERS, shape->layers, origin);
+  take(&taker, WO_BUDGET_LAYERS, all_layers(shape), origin);
   take(&taker, WO_BUDGET_HIDDEN, shape->hidden, origin);
   take(&taker, WO_BUDGET_FFN, shape->intermediate, origin);
   take(&taker, WO_BUDGET_HEADS, shape->heads, origin);

@@ -36,6 +36,30 @@ static void take_sizes(const struct wo_budget_input *own, struct wo_budget_input
   }
 }
 
+/* Why the run is not one of the same program, or does not say its sizes; else NULL. */
+static const char *find_difference(const struct wo_budget_input *own, const struct wo_budget_input *input) {
+  static const enum wo_budget_key same[] = {WO_BUDGET_PARAMS, WO_BUDGET_LAYERS, WO_BUDGET_HIDDEN, WO_BUDGET_CHECKPOINTING,
+                                            WO_BUDGET_QUANTIZE};
+  if (own->values[WO_BUDGET_MICRO_BATCH] == 0 || own->values[WO_BUDGET_SEQ_LEN] == 0)
+    return "it does not say its micro-batch and its length";
+  for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+    const double its = own->values[same[i]], asked = input->values[same[i]];
+    if (its > 0 && asked > 0 && its != asked)
+      return i < 3 ? "it has another model" : i == 3 ? "its checkpointing is another" : "its quantisation is another";
+  }
+  return NULL;
+}
+
+/* Whether the run, scaled, has the measured peak; its budget is computed anew. */
+static bool is_met(struct wo_budget_report *run, struct wo_arena *arena, double factor, double measured) {
+  const double before = run->budget.in_use.mid;
+  run->input.live_factor = factor;
+  const bool is_made = wo_budget_make(&run->input, arena, &run->budget) == WO_OK;
+  const double after = run->budget.in_use.mid;
+  run->budget.in_use.mid = before;
+  return is_made && after > measured * 0.99 && after < measured * 1.01;
+}
+
 enum wo_status wo_budget_calibrate(const struct wo_facts *facts, struct wo_arena *arena, struct wo_budget_report *report,
                                    const char **ret_why) {
   assert(facts && arena && report && ret_why);
@@ -53,14 +77,19 @@ enum wo_status wo_budget_calibrate(const struct wo_facts *facts, struct wo_arena
   run->input.values[WO_BUDGET_CAPACITY] = 0;
   take_sizes(&own, &run->input);
   if (wo_budget_make(&run->input, arena, &run->budget) != WO_OK) return WO_E_NOMEM;
+  const char *const differs = find_difference(&own, &run->input);
   const double live = live_at_peak(&run->budget);
   const double factor = live > 0 ? (peak.number.mid - (run->budget.in_use.mid - live)) / live : 0;
-  if (!run->budget.is_complete || run->input.has_activations) {
+  if (differs) {
+    *ret_why = differs;
+  } else if (!run->budget.is_complete || run->input.has_activations) {
     *ret_why = "a component of that run is not known, so that nothing can be scaled by its peak";
   } else if (live == 0) {
-    *ret_why = "its peak is in the optimizer's step, so that it says nothing of what grows with the batch";
+    *ret_why = "the computed peak is in the optimizer's step, where nothing grows with the batch";
   } else if (factor < FACTOR_LEAST || factor > FACTOR_MOST) {
     *ret_why = "its peak is too far from the computed one: it has other settings than those that are known";
+  } else if (!is_met(run, arena, factor, peak.number.mid)) {
+    *ret_why = "scaled to its peak, another moment of the step would need more: its peak is not where the computed one is";
   } else {
     report->input.live_factor = factor;
     report->calibration =

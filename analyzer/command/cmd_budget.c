@@ -39,10 +39,24 @@ static struct wo_view find_near_model(const struct wo_pack *pack, struct wo_view
   return wo_nearest_best(&nearest);
 }
 
-/* Whether the value of --model is a path: a file or a folder that is there, or what looks like the file of one. */
-static bool is_path(const char *name) {
-  const struct wo_view view = wo_view_of(name);
-  return access(name, F_OK) == 0 || wo_view_ends(view, ".json") || wo_view_ends(view, ".safetensors");
+/* Whether the value of --model is a path: what looks like one of its files, or a file or folder whose name the table lacks. */
+static bool is_path(const struct wo_pack *pack, struct wo_view name) {
+  if (wo_view_ends(name, ".json") || wo_view_ends(name, ".safetensors")) return true;
+  const bool has_slash = wo_view_find_char(name, '/', 0) != WO_NOT_FOUND;
+  return access(name.ptr, F_OK) == 0 && (has_slash || !wo_model_shape_find(pack, name));
+}
+
+/* Whether an option changes what the job did, also where its files do not say what that was. */
+static bool is_change(enum wo_budget_key key) {
+  static const enum wo_budget_key keys[] = {
+      WO_BUDGET_MICRO_BATCH,   WO_BUDGET_SEQ_LEN,  WO_BUDGET_GPUS,      WO_BUDGET_CHECKPOINTING, WO_BUDGET_FUSED_LOSS,
+      WO_BUDGET_LIGER,         WO_BUDGET_QUANTIZE, WO_BUDGET_LORA_RANK, WO_BUDGET_ADAPTERS,      WO_BUDGET_ZERO,
+      WO_BUDGET_FSDP,          WO_BUDGET_TENSOR,   WO_BUDGET_PIPELINE,  WO_BUDGET_OPTIMIZER,     WO_BUDGET_OFFLOAD_OPTIMIZER,
+      WO_BUDGET_OFFLOAD_PARAMS};
+  for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+    if (keys[i] == key) return true;
+  }
+  return false;
 }
 
 /* The model that a config.json or the headers of its weights describe. */
@@ -60,7 +74,7 @@ static enum wo_exit read_model(struct run *run) {
   for (size_t i = 0; i < run->call->given_count; i++) {
     const struct wo_given *const option = &run->call->given[i];
     if (!wo_view_is(option->name, "model")) continue;
-    if (is_path(option->value.ptr)) {
+    if (is_path(run->pack, option->value)) {
       const enum wo_exit code = read_model_path(run, option->value.ptr);
       if (code != WO_EXIT_FINE) return code;
       continue;
@@ -106,10 +120,13 @@ static enum wo_exit read_options(struct run *run) {
     const double before = key == WO_BUDGET_KEY_COUNT_ ? 0 : run->report.input.values[key];
     if (wo_command_apply(run->call->command, *option, &run->report.input, &err) != WO_OK) return fail(run, &err);
     if (key == WO_BUDGET_KEY_COUNT_) continue;
-    if (before > 0 && before != run->report.input.values[key]) run->is_changed = true;
+    if ((before > 0 || is_change(key)) && before != run->report.input.values[key]) run->is_changed = true;
     drop_rival(&run->report, key);
     run->report.origins[key] = wo_arena_format(&run->arena, "--%s", wo_budget_key_option(key)->name);
   }
+  double *const values = run->report.input.values;
+  if (values[WO_BUDGET_DTYPE] == WO_BUDGET_FP32 && values[WO_BUDGET_AUTOCAST] == WO_BUDGET_ON)
+    values[WO_BUDGET_DTYPE] = WO_BUDGET_AMP;
   return wo_budget_check(&run->report.input, &err) == WO_OK ? WO_EXIT_FINE : fail(run, &err);
 }
 
@@ -120,7 +137,10 @@ static enum wo_exit calibrate_by(struct run *run, char *path) {
   const char *why = NULL;
   struct wo_err err = {0};
   enum wo_exit code = wo_command_read_job(run->call, run->pack, &path, 1, &job);
-  if (!job) return WO_EXIT_ERROR;
+  if (!job || code != WO_EXIT_FINE) {
+    wo_job_free(job);
+    return WO_EXIT_ERROR;
+  }
   if (!facts || wo_facts_make(job, run->pack, &run->arena, facts) != WO_OK ||
       wo_budget_calibrate(facts, &run->arena, &run->report, &why) != WO_OK) {
     code = wo_command_fail_memory(run->call);
@@ -131,6 +151,17 @@ static enum wo_exit calibrate_by(struct run *run, char *path) {
   }
   wo_job_free(job);
   return code;
+}
+
+/* Whether options change the job in its sizes alone, if at all: its own peak then says something of the changed job. */
+static bool is_same_program(const struct run *run) {
+  for (size_t i = 0; i < run->call->given_count; i++) {
+    const enum wo_budget_key key = wo_budget_key_find(run->call->given[i].name);
+    if (wo_view_is(run->call->given[i].name, "stated")) continue;
+    if (key != WO_BUDGET_MICRO_BATCH && key != WO_BUDGET_SEQ_LEN && key != WO_BUDGET_GRAD_ACCUM && key != WO_BUDGET_CAPACITY)
+      return false;
+  }
+  return true;
 }
 
 /* By another run, if one is named; else by the job's own peak. */
@@ -145,7 +176,7 @@ static enum wo_exit calibrate(struct run *run) {
     path[option->value.len] = '\0';
     return calibrate_by(run, path);
   }
-  if (run->job && wo_budget_calibrate(&run->facts, &run->arena, &run->report, &why) != WO_OK)
+  if (run->job && is_same_program(run) && wo_budget_calibrate(&run->facts, &run->arena, &run->report, &why) != WO_OK)
     return wo_command_fail_memory(run->call);
   return WO_EXIT_FINE;
 }

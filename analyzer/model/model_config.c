@@ -48,6 +48,7 @@ static double number_of(struct reader *reader, const char *key, const char *seco
   if (second && !cJSON_IsNumber(item)) item = cJSON_GetObjectItemCaseSensitive(reader->root, second);
   if (!cJSON_IsNumber(item)) return other;
   const double number = item->valuedouble;
+  if (number == 0) return other; /* some write what a model has none of as 0 */
   if (number >= 1 && number <= NUMBER_MAX && number == floor(number)) return number;
   if (!reader->is_refused)
     wo_err_set(reader->err, WO_E_RANGE, "\"%s\" is %g: a whole number from 1 to 1e9 was expected", item->string, number);
@@ -81,6 +82,7 @@ static void read_shape(struct reader *reader, struct wo_arena *arena, struct wo_
   shape->architecture = type ? wo_arena_copy(arena, wo_view_of(type->architecture)) : (struct wo_view){0};
   shape->layers = number_of(reader, "num_hidden_layers", "n_layer", 0);
   shape->hidden = number_of(reader, "hidden_size", "n_embd", 0);
+  if (shape->hidden == 0) shape->hidden = number_of(reader, "n_embed", NULL, 0);
   shape->intermediate = number_of(reader, "intermediate_size", "ffn_dim", 0);
   if (shape->intermediate == 0) shape->intermediate = number_of(reader, "n_inner", NULL, 4 * shape->hidden);
   read_heads(reader, shape);
@@ -130,7 +132,9 @@ static double count_of(const cJSON *shape) {
   const cJSON *size = NULL;
   if (!cJSON_IsArray(shape)) return -1;
   cJSON_ArrayForEach(size, shape) {
-    if (!cJSON_IsNumber(size) || size->valuedouble < 0 || size->valuedouble > 1e15) return -1;
+    if (!cJSON_IsNumber(size) || size->valuedouble < 0 || size->valuedouble != floor(size->valuedouble) ||
+        size->valuedouble > 1e15)
+      return -1;
     count *= size->valuedouble;
   }
   return count <= 1e15 ? count : -1;

@@ -67,6 +67,12 @@ static enum wo_status read_tensors(FILE *file, struct wo_model_tensors *tensors,
 /* One file, by its name. */
 static enum wo_status read_file(const char *path, struct wo_arena *arena, struct wo_model_shape *shape,
                                 struct wo_model_tensors *tensors, struct wo_err *err) {
+  struct stat about;
+  if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) { /* opening a pipe would wait */
+    wo_err_set(err, WO_E_KIND, "%s", wo_status_text(WO_E_KIND));
+    wo_err_place(err, path, 0, 0, 0);
+    return WO_E_KIND;
+  }
   FILE *const file = fopen(path, "rbe");
   if (!file) {
     wo_err_set(err, WO_E_IO, "cannot be read: %s", strerror(errno));
@@ -83,6 +89,12 @@ static enum wo_status read_file(const char *path, struct wo_arena *arena, struct
   return status;
 }
 
+/* The same weights once more in another layout, or adapters. */
+static bool is_beside(const char *name) {
+  const struct wo_view view = wo_view_of(name);
+  return wo_view_starts(view, "consolidated.") || wo_view_starts(view, "adapter_model");
+}
+
 static enum wo_status read_folder(const char *path, struct wo_arena *arena, struct wo_model_shape *shape,
                                   struct wo_model_tensors *tensors, struct wo_err *err) {
   DIR *const folder = opendir(path);
@@ -91,7 +103,7 @@ static enum wo_status read_folder(const char *path, struct wo_arena *arena, stru
   size_t count = 0;
   for (const struct dirent *entry; status == WO_OK && (entry = readdir(folder)) != NULL;) {
     if (!is_config(entry->d_name) && !ends_with(entry->d_name, ".safetensors")) continue;
-    if (wo_view_starts(wo_view_of(entry->d_name), "consolidated.")) continue; /* the same weights once more, in another layout */
+    if (is_beside(entry->d_name)) continue;
     const size_t size = strlen(path) + strlen(entry->d_name) + 2;
     char *const whole = malloc(size);
     if (!whole) {

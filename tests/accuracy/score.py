@@ -105,7 +105,7 @@ def published_options(settings):
     return words + (["--fused-loss"] if settings.get("fused_loss") else [])
 
 
-# A card with room holds more than the tensors (data/h200.json, data/stub.json: 0.3 to 45 %, 12 in the median).
+# A card with room holds more than the tensors (data/h200.json, data/stub.json: 0.1 to 48 %, 12 in the median).
 RESERVED = (1.003, 1.12, 1.4)
 CONTEXT = (0.3 * 2 ** 30, 0.5 * 2 ** 30, 0.75 * 2 ** 30)
 

@@ -146,11 +146,18 @@ static void test_calibrated(void **state) {
   read.report.input.values[WO_BUDGET_MICRO_BATCH] = 4;
   assert_int_equal(wo_budget_calibrate(&read.sample.facts, &read.sample.arena, &read.report, &why), WO_OK);
   assert_true(read.report.input.live_factor > 0.999 * factor && read.report.input.live_factor < 1.001 * factor);
+  read.report.input.values[WO_BUDGET_CHECKPOINTING] = WO_BUDGET_FULL;
+  read.report.input.live_factor = 0;
+  assert_int_equal(wo_budget_calibrate(&read.sample.facts, &read.sample.arena, &read.report, &why), WO_OK);
+  assert_true(why && strstr(why, "checkpointing") && read.report.input.live_factor == 0);
   sample_done(&read.sample);
   static const struct {
     const char *log;
     const char *why;
-  } refused[] = {{RUN STEPS("79.00"), "too far"}, {COUNT STEPS("13.90"), "not known"}, {RUN, NULL}};
+  } refused[] = {{RUN STEPS("79.00"), "too far"},
+                 {COUNT STEPS("13.90"), "micro-batch"},
+                 {COUNT "micro_batch_size=1,\nseq_length=2048,\n" STEPS("13.90"), "not known"},
+                 {RUN, NULL}};
   for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
     read_job(*state, refused[i].log, &read);
     assert_int_equal(wo_budget_calibrate(&read.sample.facts, &read.sample.arena, &read.report, &why), WO_OK);
