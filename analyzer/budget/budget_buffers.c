@@ -253,21 +253,13 @@ static double unused_behind(double bytes) {
   return bytes >= 10 * WO_MIB && rest <= WO_MIB ? rest : 0;
 }
 
-/* Of one copy of all weights of the layers. */
-static double unused_behind_weights(const struct wo_budget_maker *maker, double number) {
-  const struct wo_budget_input *const input = maker->input;
-  const double h = value(maker, WO_BUDGET_HIDDEN), heads = value(maker, WO_BUDGET_HEADS),
-               groups = value(maker, WO_BUDGET_KV_HEADS);
-  const double dim = value(maker, WO_BUDGET_HEAD_DIM) > 0 ? value(maker, WO_BUDGET_HEAD_DIM) : h / heads;
-  const double ffn = value(maker, WO_BUDGET_FFN) > 0 ? value(maker, WO_BUDGET_FFN) : 4 * h;
-  const double width = heads * dim, keys = (groups > 0 ? groups : heads) * dim;
-  const bool is_one = input->layer.projections == 1, is_gated = input->layer.ffn_kept == 3;
-  double sum = unused_behind(width * h * number);
-  sum += is_one ? unused_behind((width + 2 * keys) * h * number)
-                : unused_behind(width * h * number) + 2 * unused_behind(keys * h * number);
-  sum += unused_behind(ffn * h * number);
-  if (is_gated && input->layer.ffn_projections == 1) return sum + unused_behind(2 * ffn * h * number);
-  return sum + (is_gated ? 2 : 1) * unused_behind(ffn * h * number);
+/* Of one copy of the weights of a layer. */
+static double unused_behind_layer(const struct wo_budget_maker *maker, double number) {
+  struct wo_budget_weight weights[WO_BUDGET_WEIGHTS];
+  const size_t count = wo__budget_weights(maker->input, weights);
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) sum += unused_behind(weights[i].in * weights[i].out * number);
+  return sum;
 }
 
 static void add_rounding(struct wo_budget_maker *maker) {
@@ -279,7 +271,7 @@ static void add_rounding(struct wo_budget_maker *maker) {
                          : optimizer == WO_BUDGET_SGD_MOMENTUM         ? trained
                                                                        : 0;
   const double step = is_adam ? trained : 0, all = 1 + moments + trained + step;
-  const double one = value(maker, WO_BUDGET_LAYERS) * unused_behind_weights(maker, maker->weight.mid);
+  const double one = value(maker, WO_BUDGET_LAYERS) * unused_behind_layer(maker, maker->weight.mid);
   const double states = (maker->weights_p + maker->trained_p.mid) * maker->weight.mid;
   struct wo_budget_row *const row = wo__budget_add_row(maker, "buffers", "rounding");
   row->is_known = true;

@@ -30,19 +30,54 @@ double wo__budget_layer_number(const struct wo_budget_input *input) {
 
 /* ---- Parts ---- */
 
+static double head_width_of(const struct wo_budget_input *input) {
+  const double dim = input->values[WO_BUDGET_HEAD_DIM], heads = input->values[WO_BUDGET_HEADS];
+  return dim > 0 && heads > 0 ? dim * heads : input->values[WO_BUDGET_HIDDEN];
+}
+
+static double key_width_of(const struct wo_budget_input *input) {
+  const double groups = input->values[WO_BUDGET_KV_HEADS], heads = input->values[WO_BUDGET_HEADS];
+  return groups > 0 && heads > 0 ? head_width_of(input) * groups / heads : head_width_of(input);
+}
+
+static double ffn_width_of(const struct wo_budget_input *input) {
+  return input->values[WO_BUDGET_FFN] > 0 ? input->values[WO_BUDGET_FFN] : 4 * input->values[WO_BUDGET_HIDDEN];
+}
+
 static double head_width(const struct way *way) {
-  const double dim = value(way, WO_BUDGET_HEAD_DIM);
-  return dim > 0 ? dim * value(way, WO_BUDGET_HEADS) : value(way, WO_BUDGET_HIDDEN);
+  return head_width_of(way->input);
 }
 
 /* Width of the keys, and of the values. */
 static double key_width(const struct way *way) {
-  const double groups = value(way, WO_BUDGET_KV_HEADS);
-  return groups > 0 ? head_width(way) * groups / value(way, WO_BUDGET_HEADS) : head_width(way);
+  return key_width_of(way->input);
 }
 
 static double ffn_width(const struct way *way) {
-  return value(way, WO_BUDGET_FFN) > 0 ? value(way, WO_BUDGET_FFN) : 4 * value(way, WO_BUDGET_HIDDEN);
+  return ffn_width_of(way->input);
+}
+
+size_t wo__budget_weights(const struct wo_budget_input *input, struct wo_budget_weight weights[WO_BUDGET_WEIGHTS]) {
+  const struct wo_model_layer *const layer = input->has_layer ? &input->layer : NULL;
+  const double h = input->values[WO_BUDGET_HIDDEN], f = ffn_width_of(input);
+  const double width = head_width_of(input), keys = key_width_of(input);
+  const bool is_gated = !layer || layer->ffn_kept == 3;
+  size_t count = 0;
+  if (layer && layer->projections == 1) {
+    weights[count++] = (struct wo_budget_weight){h, width + 2 * keys, WO_BUDGET_QUERY_VALUE};
+  } else {
+    weights[count++] = (struct wo_budget_weight){h, width, WO_BUDGET_QUERY_VALUE};
+    weights[count++] = (struct wo_budget_weight){h, keys, WO_BUDGET_ALL_ATTENTION};
+    weights[count++] = (struct wo_budget_weight){h, keys, WO_BUDGET_QUERY_VALUE};
+  }
+  weights[count++] = (struct wo_budget_weight){width, h, WO_BUDGET_ALL_ATTENTION};
+  if (is_gated && layer && layer->ffn_projections == 1) {
+    weights[count++] = (struct wo_budget_weight){h, 2 * f, WO_BUDGET_ALL_LINEAR};
+  } else {
+    for (int i = 0; i < (is_gated ? 2 : 1); i++) weights[count++] = (struct wo_budget_weight){h, f, WO_BUDGET_ALL_LINEAR};
+  }
+  weights[count++] = (struct wo_budget_weight){f, h, WO_BUDGET_ALL_LINEAR};
+  return count;
 }
 
 static bool is_liger(const struct way *way) {
@@ -223,24 +258,25 @@ struct wo_interval wo__budget_layer_end(const struct wo_budget_input *input) {
 
 /* ---- Adapters ---- */
 
-/* At least query and value projections (the usual default), at most all linear layers of a gated block. */
+/* Parameters of a pair of narrow matrices for each of these weights, or fewer of them. */
+static double adapters_of(const struct wo_budget_input *input, double targets) {
+  struct wo_budget_weight weights[WO_BUDGET_WEIGHTS];
+  const size_t count = wo__budget_weights(input, weights);
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (weights[i].part >= targets) sum += weights[i].in + weights[i].out;
+  }
+  return input->values[WO_BUDGET_LORA_RANK] * input->values[WO_BUDGET_LAYERS] * sum;
+}
+
+/* At least query and value projections (the usual default), at most all linear layers. */
 struct wo_interval wo__budget_adapters(const struct wo_budget_input *input) {
-  const double stated = input->values[WO_BUDGET_ADAPTERS];
-  const double rank = input->values[WO_BUDGET_LORA_RANK];
-  const double h = input->values[WO_BUDGET_HIDDEN];
-  const double layers = input->values[WO_BUDGET_LAYERS];
-  if (stated > 0) return (struct wo_interval){stated, stated, stated};
-  if (rank == 0 || h == 0 || layers == 0 || input->values[WO_BUDGET_TRAINABLE] > 0) return (struct wo_interval){0, 0, 0};
-  const double heads = input->values[WO_BUDGET_HEADS];
-  const double kv_heads = input->values[WO_BUDGET_KV_HEADS];
-  const double kv = heads > 0 && kv_heads > 0 ? h * kv_heads / heads : h;
-  const double ffn = input->values[WO_BUDGET_FFN] > 0 ? input->values[WO_BUDGET_FFN] : 4 * h;
-  const double query_value = 2 * h + (h + kv);
-  const double linear = query_value + (h + kv) + 2 * h + 3 * (h + ffn);
-  const double attention = query_value + (h + kv) + 2 * h;
-  const double all[] = {
-      [WO_BUDGET_ALL_LINEAR] = linear, [WO_BUDGET_ALL_ATTENTION] = attention, [WO_BUDGET_QUERY_VALUE] = query_value};
-  const double targets = input->values[WO_BUDGET_LORA_TARGETS];
-  if (targets > 0) return wo_interval_exact(rank * layers * all[(size_t)targets]);
-  return (struct wo_interval){rank * layers * query_value, rank * layers * linear, rank * layers * linear};
+  const double *const v = input->values;
+  const double stated = v[WO_BUDGET_ADAPTERS];
+  if (stated > 0) return wo_interval_exact(stated);
+  if (v[WO_BUDGET_LORA_RANK] == 0 || v[WO_BUDGET_HIDDEN] == 0 || v[WO_BUDGET_LAYERS] == 0 || v[WO_BUDGET_TRAINABLE] > 0)
+    return (struct wo_interval){0, 0, 0};
+  if (v[WO_BUDGET_LORA_TARGETS] > 0) return wo_interval_exact(adapters_of(input, v[WO_BUDGET_LORA_TARGETS]));
+  const double all = adapters_of(input, WO_BUDGET_ALL_LINEAR);
+  return (struct wo_interval){adapters_of(input, WO_BUDGET_QUERY_VALUE), all, all};
 }

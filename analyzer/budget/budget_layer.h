@@ -19,6 +19,17 @@ struct wo_interval wo__budget_layer_made(const struct wo_budget_input *input);
 /* Bytes for each token of the last norm and of what the output projection keeps. */
 struct wo_interval wo__budget_layer_end(const struct wo_budget_input *input);
 
+/* The weights of a layer's projections, in at most WO_BUDGET_WEIGHTS of them. An unknown layer has those of Llama's kind. */
+struct wo_budget_weight {
+  double in;
+  double out;
+  double part; /* which adapters reach it at least: WO_BUDGET_QUERY_VALUE, WO_BUDGET_ALL_ATTENTION, WO_BUDGET_ALL_LINEAR */
+};
+enum { WO_BUDGET_WEIGHTS = 7 };
+
+/* Lists them; needs hidden. Returns their number. */
+size_t wo__budget_weights(const struct wo_budget_input *input, struct wo_budget_weight weights[WO_BUDGET_WEIGHTS]);
+
 /* Bytes of one number in the products of layers: 4 in fp32 without autocast, else 2. */
 double wo__budget_layer_number(const struct wo_budget_input *input);
 

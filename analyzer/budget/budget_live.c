@@ -261,9 +261,14 @@ void wo__budget_logits(const struct wo_budget_input *input, struct wo_arena *are
                                        t > 1 ? " / tensor parallel" : ""));
   row->assumption =
       is_fused ? WO_VIEW("a chunk of an eighth at the most")
-      : wo__budget_has_layer(input)
+      : value(input, WO_BUDGET_LOSS_FORM) == WO_BUDGET_SHIFTED
+          ? WO_VIEW("4 B each for the logits, their shifted copy, its log-softmax and the gradients of both")
+      : value(input, WO_BUDGET_LOSS_FORM) == WO_BUDGET_PLAIN
           ? WO_VIEW("4 B each for the log-softmax, its gradient and the gradient of the logits; the logits themselves "
                     "where the program still holds them (high end)")
+      : wo__budget_has_layer(input)
+          ? WO_VIEW("4 B each for the log-softmax, its gradient and the gradient of the logits; logits that are shifted by a "
+                    "copy at the high end (--loss says)")
       : is_fp32(input) ? WO_VIEW("4 B each for the logits, their log-softmax and its gradient; a shifted copy and its "
                                  "gradient at the high end, a loss in place at the low end")
                        : WO_VIEW("2 B for the logits, 4 B each for their fp32 copy, its log-softmax and the gradient; "

@@ -114,18 +114,6 @@ enum wo_status wo_model_config_read(struct wo_view json, struct wo_arena *arena,
 
 /* ---- safetensors ---- */
 
-static double bytes_of_dtype(struct wo_view dtype) {
-  static const struct {
-    char name[8];
-    double bytes;
-  } rows[] = {{"F64", 8}, {"I64", 8}, {"U64", 8},  {"F32", 4}, {"I32", 4},
-              {"U32", 4}, {"F16", 2}, {"BF16", 2}, {"I16", 2}, {"U16", 2}};
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    if (wo_view_is(dtype, rows[i].name)) return rows[i].bytes;
-  }
-  return 1;
-}
-
 /* The numbers of a tensor, or -1 for a shape that is none. */
 static double count_of(const cJSON *shape) {
   double count = 1;
@@ -158,10 +146,8 @@ enum wo_status wo_model_tensors_add(struct wo_view header, struct wo_model_tenso
       return WO_E_SYNTAX;
     }
     sum.parameters += count;
-    sum.bytes += count * bytes_of_dtype(text_of(tensor, "dtype"));
   }
   cJSON_Delete(root);
-  sum.files++;
   *tensors = sum;
   return WO_OK;
 }

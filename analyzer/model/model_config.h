@@ -10,8 +10,6 @@
 /* What the headers of a model's safetensors files add up to. */
 struct wo_model_tensors {
   double parameters; /* numbers in all tensors */
-  double bytes;
-  size_t files;
 };
 
 /* Reads a config.json (of transformers; a "text_config" in it is taken for the whole). Numbers that it does not have are those of

@@ -127,7 +127,7 @@ enum wo_status wo_model_path_read(const char *path, struct wo_arena *arena, stru
   assert(path && arena && ret_shape && ret_tensors && err);
   struct stat about;
   *ret_shape = (struct wo_model_shape){.layers = 0};
-  *ret_tensors = (struct wo_model_tensors){.files = 0};
+  *ret_tensors = (struct wo_model_tensors){.parameters = 0};
   if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return read_folder(path, arena, ret_shape, ret_tensors, err);
   return read_file(path, arena, ret_shape, ret_tensors, err);
 }

@@ -20,23 +20,19 @@ struct architecture {
   struct wo_model_layer layer; /* zero: not known */
 };
 
-#define LLAMA_LAYER                                                                                                              \
-  .norm = WO_MODEL_NORM_ROOT, .norm_inputs = 2, .linear_inputs = 2, .projections = 3, .ffn_projections = 2, .ffn_kept = 3,       \
-  .has_rotary = true
+/* A layer of Llama's kind; phi3 and the Gemmas differ in what the arguments say. */
+#define GATED_LAYER(norm_kind, norm_count, attention_reads, ffn_reads)                                                           \
+  .norm = norm_kind, .norm_inputs = norm_count, .linear_inputs = 2, .projections = attention_reads,                              \
+  .ffn_projections = ffn_reads, .ffn_kept = 3, .has_rotary = true
+#define LLAMA_LAYER GATED_LAYER(WO_MODEL_NORM_ROOT, 2, 3, 2)
+
+/* How GPT-2 and its kin count: biases everywhere, two norms with a bias. */
+#define BIASED                                                                                                                   \
+  .ffn_matrices = 2, .has_qkv_bias = true, .has_out_bias = true, .has_ffn_bias = true, .layer_norms = 2, .norm_weights = 2
 
 static const struct architecture architectures[] = {
     {.name = "llama", .ffn_matrices = 3, .layer_norms = 2, .norm_weights = 1, .layer = {LLAMA_LAYER}},
-    {.name = "phi3",
-     .ffn_matrices = 3,
-     .layer_norms = 2,
-     .norm_weights = 1,
-     .layer = {.norm = WO_MODEL_NORM_ROOT,
-               .norm_inputs = 2,
-               .linear_inputs = 2,
-               .projections = 1,
-               .ffn_projections = 1,
-               .ffn_kept = 3,
-               .has_rotary = true}},
+    {.name = "phi3", .ffn_matrices = 3, .layer_norms = 2, .norm_weights = 1, .layer = {GATED_LAYER(WO_MODEL_NORM_ROOT, 2, 1, 1)}},
     {.name = "qwen2", .ffn_matrices = 3, .has_qkv_bias = true, .layer_norms = 2, .norm_weights = 1, .layer = {LLAMA_LAYER}},
     {.name = "qwen3",
      .ffn_matrices = 3,
@@ -48,32 +44,14 @@ static const struct architecture architectures[] = {
      .ffn_matrices = 3,
      .layer_norms = 2,
      .norm_weights = 1,
-     .layer = {.norm = WO_MODEL_NORM_ROOT_FP32,
-               .norm_inputs = 2,
-               .linear_inputs = 2,
-               .projections = 3,
-               .ffn_projections = 2,
-               .ffn_kept = 3,
-               .has_rotary = true}},
+     .layer = {GATED_LAYER(WO_MODEL_NORM_ROOT_FP32, 2, 3, 2)}},
     {.name = "gemma2",
      .ffn_matrices = 3,
      .layer_norms = 4,
      .norm_weights = 1,
-     .layer = {.norm = WO_MODEL_NORM_ROOT_FP32,
-               .norm_inputs = 4,
-               .linear_inputs = 2,
-               .projections = 3,
-               .ffn_projections = 2,
-               .ffn_kept = 3,
-               .has_rotary = true,
-               .has_softcap = true}},
+     .layer = {GATED_LAYER(WO_MODEL_NORM_ROOT_FP32, 4, 3, 2), .has_softcap = true}},
     {.name = "gpt2",
-     .ffn_matrices = 2,
-     .has_qkv_bias = true,
-     .has_out_bias = true,
-     .has_ffn_bias = true,
-     .layer_norms = 2,
-     .norm_weights = 2,
+     BIASED,
      .layer = {.norm_inputs = 2,
                .linear_inputs = 2,
                .projections = 1,
@@ -82,20 +60,10 @@ static const struct architecture architectures[] = {
                .ffn_kept_fp32 = 3,
                .dropouts = 2}},
     {.name = "gpt_neox",
-     .ffn_matrices = 2,
-     .has_qkv_bias = true,
-     .has_out_bias = true,
-     .has_ffn_bias = true,
-     .layer_norms = 2,
-     .norm_weights = 2,
+     BIASED,
      .layer = {.norm_inputs = 1, .linear_inputs = 2, .projections = 1, .ffn_projections = 1, .ffn_kept = 1, .has_rotary = true}},
     {.name = "opt",
-     .ffn_matrices = 2,
-     .has_qkv_bias = true,
-     .has_out_bias = true,
-     .has_ffn_bias = true,
-     .layer_norms = 2,
-     .norm_weights = 2,
+     BIASED,
      .layer = {.norm_inputs = 2,
                .linear_inputs = 2,
                .projections = 3,
@@ -104,14 +72,7 @@ static const struct architecture architectures[] = {
                .is_ffn_shared = true,
                .dropouts = 2}},
     {.name = "gptj", .ffn_matrices = 2, .has_ffn_bias = true, .has_head_bias = true, .layer_norms = 1, .norm_weights = 2},
-    {.name = "bloom",
-     .ffn_matrices = 2,
-     .has_qkv_bias = true,
-     .has_out_bias = true,
-     .has_ffn_bias = true,
-     .has_embedding_norm = true,
-     .layer_norms = 2,
-     .norm_weights = 2},
+    {.name = "bloom", BIASED, .has_embedding_norm = true},
     {.name = "falcon", .ffn_matrices = 2, .layer_norms = 1, .norm_weights = 2},
     {.name = "phi",
      .ffn_matrices = 2,
@@ -126,6 +87,10 @@ static const struct architecture architectures[] = {
 /* BERT's: norms behind each half. */
 static const struct wo_model_layer bert_layer = {
     .norm_inputs = 2, .linear_inputs = 2, .projections = 3, .ffn_projections = 1, .ffn_kept = 1, .dropouts = 2};
+
+#undef GATED_LAYER
+#undef LLAMA_LAYER
+#undef BIASED
 
 /* Queries, keys, values and the projection out of the heads, without biases. */
 static double attention_weights(const struct wo_model_shape *shape) {

@@ -194,56 +194,66 @@ static void test_components(void **state) {
 
 /* ---- Layers ---- */
 
-#define LLAMA                                                                                                                    \
-  .norm = WO_MODEL_NORM_ROOT, .norm_inputs = 2, .linear_inputs = 2, .projections = 3, .ffn_projections = 2, .ffn_kept = 3,       \
-  .has_rotary = true
-
 /* Bytes for each token of one layer, as autograd's saved tensors add up to (torch 2.11, transformers 5.17, saved_tensors_hooks),
  * less the 8 bytes of two roots of means and the narrow products of adapters. */
 static void test_layers(void **state) {
   (void)state;
-  static const struct wo_model_layer llama = {LLAMA}, qwen3 = {LLAMA, .has_qk_norm = true},
-                                     gpt2 = {.norm_inputs = 2,
-                                             .linear_inputs = 2,
-                                             .projections = 1,
-                                             .ffn_projections = 1,
-                                             .ffn_kept = 4,
-                                             .ffn_kept_fp32 = 3,
-                                             .dropouts = 2},
-                                     neox = {.norm_inputs = 1,
-                                             .linear_inputs = 2,
-                                             .projections = 1,
-                                             .ffn_projections = 1,
-                                             .ffn_kept = 1,
-                                             .has_rotary = true};
 #define LLAMA_1B "hidden:2048 heads:32 kv-heads:8 head-dim:64 intermediate:8192 attention:sdpa "
   static const struct {
-    const struct wo_model_layer *layer;
+    const char *architecture;
     const char *options;
     double bytes;
   } rows[] = {
-      {&llama, LLAMA_1B "dtype:bf16", 108672},
-      {&llama, LLAMA_1B "dtype:fp32", 344064},
-      {&llama, LLAMA_1B "dtype:bf16 attention:scores", 311296},
-      {&llama, LLAMA_1B "dtype:bf16 adapters:1 lora-targets:all-linear autocast:off", 157824},
-      {&llama, LLAMA_1B "dtype:bf16 adapters:1 lora-targets:all-linear autocast:off lora-dropout", 178304},
-      {&llama, LLAMA_1B "dtype:bf16 adapters:1 lora-targets:qv autocast:off", 92288},
-      {&llama, LLAMA_1B "dtype:bf16 adapters:1 lora-targets:all-linear autocast:on", 116976},
-      {&llama, LLAMA_1B "dtype:bf16 adapters:1 lora-targets:all-linear autocast:on quantize:4bit", 162160},
-      {&qwen3, "hidden:1024 heads:16 kv-heads:8 head-dim:128 intermediate:3072 attention:sdpa dtype:bf16", 71872},
-      {&gpt2, "hidden:768 heads:12 intermediate:3072 attention:sdpa dtype:bf16", 44592},
-      {&gpt2, "hidden:768 heads:12 intermediate:3072 attention:sdpa dtype:amp", 66096},
-      {&neox, "hidden:2048 heads:16 intermediate:8192 attention:sdpa dtype:bf16", 69696},
+      {"llama", LLAMA_1B "dtype:bf16", 108672},
+      {"llama", LLAMA_1B "dtype:fp32", 344064},
+      {"llama", LLAMA_1B "dtype:bf16 attention:scores", 311296},
+      {"llama", LLAMA_1B "dtype:bf16 adapters:1 lora-targets:all-linear autocast:off", 157824},
+      {"llama", LLAMA_1B "dtype:bf16 adapters:1 lora-targets:all-linear autocast:off lora-dropout", 178304},
+      {"llama", LLAMA_1B "dtype:bf16 adapters:1 lora-targets:qv autocast:off", 92288},
+      {"llama", LLAMA_1B "dtype:bf16 adapters:1 lora-targets:all-linear autocast:on", 116976},
+      {"llama", LLAMA_1B "dtype:bf16 adapters:1 lora-targets:all-linear autocast:on quantize:4bit", 162160},
+      {"qwen3", "hidden:1024 heads:16 kv-heads:8 head-dim:128 intermediate:3072 attention:sdpa dtype:bf16", 71872},
+      {"gpt2", "hidden:768 heads:12 intermediate:3072 attention:sdpa dtype:bf16", 44592},
+      {"gpt2", "hidden:768 heads:12 intermediate:3072 attention:sdpa dtype:amp", 66096},
+      {"gpt_neox", "hidden:2048 heads:16 intermediate:8192 attention:sdpa dtype:bf16", 69696},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct sheet sheet;
     char options[512];
     snprintf(options, sizeof options, "%s layers:1 micro-batch:1 seq-len:1024 grad-accum:1", rows[i].options);
     make(&sheet, options);
+    const struct wo_model_shape shape = {.architecture = wo_view_of(rows[i].architecture)};
     sheet.input.has_layer = true;
-    sheet.input.layer = *rows[i].layer;
+    sheet.input.layer = *wo_model_shape_layer(&shape);
     const double bytes = wo__budget_layer(&sheet.input).mid;
     if (fabs(bytes - rows[i].bytes) > 0.002 * rows[i].bytes) fail_msg("%s: %.0f, expected %.0f", options, bytes, rows[i].bytes);
+    done(&sheet);
+  }
+}
+
+/* Trained parameters that a rank gives, as PEFT prints them for all linear layers, and for queries and values. */
+static void test_adapter_counts(void **state) {
+  (void)state;
+  static const struct {
+    const char *architecture;
+    const char *options;
+    double count;
+  } rows[] = {
+      {"qwen3", "layers:28 hidden:1024 heads:16 kv-heads:8 head-dim:128 intermediate:3072 lora-targets:all-linear", 10092544},
+      {"gemma2", "layers:42 hidden:3584 heads:16 kv-heads:8 head-dim:256 intermediate:14336 lora-targets:qv", 8945664},
+      {"gpt2", "layers:12 hidden:768 heads:12 intermediate:3072 lora-targets:all-linear", 2359296},
+      {"phi3", "layers:32 hidden:3072 heads:32 kv-heads:32 intermediate:8192 lora-targets:all-linear", 25165824},
+      {"llama", "layers:32 hidden:4096 heads:32 kv-heads:8 intermediate:14336 lora-targets:all-linear", 41943040},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct sheet sheet;
+    char options[256];
+    snprintf(options, sizeof options, "lora-rank:16 %s", rows[i].options);
+    make(&sheet, options);
+    const struct wo_model_shape shape = {.architecture = wo_view_of(rows[i].architecture)};
+    sheet.input.has_layer = true;
+    sheet.input.layer = *wo_model_shape_layer(&shape);
+    assert_near(options, wo__budget_adapters(&sheet.input).mid, rows[i].count);
     done(&sheet);
   }
 }
@@ -499,12 +509,19 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_components),        cmocka_unit_test(test_layers),
-      cmocka_unit_test(test_korthikanti),       cmocka_unit_test(test_share_of_attention_scores),
-      cmocka_unit_test(test_published_states),  cmocka_unit_test(test_gathered_layer),
-      cmocka_unit_test(test_too_large_a_model), cmocka_unit_test(test_ranks_differ),
-      cmocka_unit_test(test_adapters_of_a_7b),  cmocka_unit_test(test_verdicts),
-      cmocka_unit_test(test_largest_batch),     cmocka_unit_test(test_largest_inputs),
+      cmocka_unit_test(test_components),
+      cmocka_unit_test(test_layers),
+      cmocka_unit_test(test_adapter_counts),
+      cmocka_unit_test(test_korthikanti),
+      cmocka_unit_test(test_share_of_attention_scores),
+      cmocka_unit_test(test_published_states),
+      cmocka_unit_test(test_gathered_layer),
+      cmocka_unit_test(test_too_large_a_model),
+      cmocka_unit_test(test_ranks_differ),
+      cmocka_unit_test(test_adapters_of_a_7b),
+      cmocka_unit_test(test_verdicts),
+      cmocka_unit_test(test_largest_batch),
+      cmocka_unit_test(test_largest_inputs),
       cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
