@@ -34,6 +34,21 @@ static double stage_of(const struct wo_budget_maker *maker) {
   return zero > 0 ? zero - 1 : fsdp[(size_t)value(maker, WO_BUDGET_FSDP)];
 }
 
+/* Of so many parameters, those of one rank. Both ends of a pipeline have a table of the vocabulary beside their layers; experts
+ * are divided once more. */
+static double own_part(struct wo_budget_maker *maker, double count) {
+  const double tensor = wo__budget_one_or(value(maker, WO_BUDGET_TENSOR)),
+               stages = wo__budget_one_or(value(maker, WO_BUDGET_PIPELINE));
+  const double ranks = wo__budget_one_or(value(maker, WO_BUDGET_EXPERT));
+  const double table = stages > 1 ? value(maker, WO_BUDGET_VOCAB) * value(maker, WO_BUDGET_HIDDEN) : 0;
+  const double tables = (maker->input->embedding_tables == 1 ? 1 : 2) * table;
+  const double experts = ranks > 1 ? wo__budget_expert_numbers(maker->input) : 0;
+  const bool is_plain = tables + experts >= count;
+  if (is_plain) return count / (tensor * stages);
+  maker->expert_p = experts / (tensor * stages * ranks);
+  return ((count - tables - experts) / stages + table) / tensor + maker->expert_p;
+}
+
 static void set_up(struct wo_budget_maker *maker) {
   const double parts = wo__budget_one_or(value(maker, WO_BUDGET_TENSOR)) * wo__budget_one_or(value(maker, WO_BUDGET_PIPELINE));
   const double params = value(maker, WO_BUDGET_PARAMS);
@@ -42,8 +57,11 @@ static void set_up(struct wo_budget_maker *maker) {
   maker->is_training = value(maker, WO_BUDGET_INFERENCE) == 0;
   maker->is_partial = adapters.hi > 0 || (trainable > 0 && trainable < params);
   const double whole = trainable > 0 ? trainable : params;
-  maker->trained_p = wo__budget_over(adapters.hi > 0 ? adapters : wo_interval_exact(whole), parts);
-  maker->weights_p = (adapters.hi > 0 ? params : fmax(params - whole, 0)) / parts;
+  const bool is_whole = adapters.hi == 0 && whole == params;
+  maker->trained_p = is_whole          ? wo_interval_exact(own_part(maker, whole))
+                     : adapters.hi > 0 ? wo__budget_over(adapters, parts)
+                                       : wo_interval_exact(whole / parts);
+  maker->weights_p = adapters.hi > 0 ? own_part(maker, params) : fmax(params - whole, 0) / parts;
   maker->stage = stage_of(maker);
   maker->data_parallel = fmax(1, floor(wo__budget_one_or(value(maker, WO_BUDGET_GPUS)) / parts));
   wo__budget_read_formats(maker);
@@ -63,28 +81,29 @@ static void scale_live(struct wo_budget_maker *maker, struct wo_budget_row *row)
 static void add_live(struct wo_budget_maker *maker) {
   if (!maker->is_training) {
     wo__budget_cache(maker->input, maker->arena, wo__budget_add_row(maker, "kv_cache", "KV cache"));
-    wo__budget_add_row(maker, "activations", "activations")->formula =
-        WO_VIEW("not worked out for inference: they depend on the engine");
+    wo__budget_pass(maker->input, maker->arena, wo__budget_add_row(maker, "activations", "forward pass and sampling"));
+    if (wo__budget_is_engine(maker->input)) wo__budget_graphs(maker->input, wo__budget_add_row(maker, "graphs", "CUDA graphs"));
     return;
   }
   struct wo_budget_row *const activations = wo__budget_add_row(maker, "activations", "activations");
   wo__budget_activations(maker->input, maker->arena, activations);
-  wo__budget_set_shares(activations, 1, 1, 1, 0, 0);
+  const double layers = value(maker, WO_BUDGET_LAYERS);
+  wo__budget_set_shares(activations, 1, 1, 1, layers > 0 && !maker->input->has_activations ? 1 / layers : 0, 0, 0);
   scale_live(maker, activations);
   if (maker->input->has_activations) return;
   struct wo_budget_row *const logits = wo__budget_add_row(maker, "logits", "logits and loss");
   wo__budget_logits(maker->input, maker->arena, logits);
   scale_live(maker, logits);
   if (!wo__budget_has_layer(maker->input)) {
-    wo__budget_set_shares(logits, 1, 1, 0, 0, 0);
+    wo__budget_set_shares(logits, 1, 1, 0, 0, 0, 0);
     return;
   }
   const double number = wo__budget_layer_number(maker->input);
-  wo__budget_set_shares(logits, (number == 4 ? 8 : 10) / 12.0, 1, 0, 0, 0);
+  wo__budget_set_shares(logits, (number == 4 ? 8 : 10) / 12.0, 1, 0, 0, 0, 0);
   if (!activations->is_known) return;
   struct wo_budget_row *const again = wo__budget_add_row(maker, "again", "backward pass of a layer");
   wo__budget_again(maker->input, maker->arena, again);
-  wo__budget_set_only(again, WO_BUDGET_LAYER);
+  wo__budget_set_shares(again, 0, 0, 1, 1, 0, 0);
   scale_live(maker, again);
 }
 
@@ -152,14 +171,14 @@ static void add_stated(struct wo_budget_maker *maker) {
 /* ---- Totals ---- */
 
 const char *wo_budget_moment_name(enum wo_budget_moment moment) {
-  static const char names[][12] = {"forward", "loss", "layer", "gradients", "step"};
+  static const char names[][12] = {"forward", "loss", "layer", "first_layer", "gradients", "step"};
   return names[moment];
 }
 
 const char *wo_budget_moment_words(enum wo_budget_moment moment) {
-  static const char words[][40] = {"at the end of the forward pass", "in the backward pass of the loss",
-                                   "in the backward pass of the last layer", "at the end of the backward pass",
-                                   "in the optimizer's step"};
+  static const char words[][40] = {"at the end of the forward pass",         "in the backward pass of the loss",
+                                   "in the backward pass of the last layer", "in the backward pass of the first layer",
+                                   "at the end of the backward pass",        "in the optimizer's step"};
   return words[moment];
 }
 
@@ -227,8 +246,31 @@ static void add_up(struct wo_budget_maker *maker) {
   budget->total = wo_interval_plus(budget->in_use, outside);
 }
 
+/* Of the card, what the program may use. */
+static double usable(const struct wo_budget_input *input) {
+  const double share = input->values[WO_BUDGET_UTILISATION];
+  return input->values[WO_BUDGET_CAPACITY] * (share > 0 ? share : 1);
+}
+
+/* What an engine has left for its cache. CUDA graphs are made beside the part that it may use. */
+static void find_room(const struct wo_budget_input *input, struct wo_budget *budget) {
+  struct wo_interval other = {0, 0, 0};
+  if (!wo__budget_is_engine(input) || input->values[WO_BUDGET_CAPACITY] == 0) return;
+  for (size_t i = 0; i < budget->row_count; i++) {
+    const struct wo_budget_row *const row = &budget->rows[i];
+    if (wo_view_is(row->id, "kv_cache") || row->rank >= 0) continue;
+    if (!row->is_known) return;
+    const bool is_beside = wo_view_is(row->id, "graphs") && input->values[WO_BUDGET_UTILISATION] > 0;
+    if (!is_beside) other = wo_interval_plus(other, row->bytes);
+  }
+  const double all = usable(input);
+  budget->token_bytes = wo__budget_cached_token(input);
+  budget->has_room = budget->token_bytes > 0;
+  budget->room = (struct wo_interval){fmax(0, all - other.hi), fmax(0, all - other.mid), fmax(0, all - other.lo)};
+}
+
 static void judge(const struct wo_budget_input *input, struct wo_budget *budget) {
-  const double capacity = input->values[WO_BUDGET_CAPACITY];
+  const double capacity = usable(input);
   budget->verdict = WO_BUDGET_OPEN;
   if (capacity == 0) return;
   budget->margin = capacity - budget->total.mid;
@@ -241,8 +283,8 @@ static void judge(const struct wo_budget_input *input, struct wo_budget *budget)
 
 /* ---- All of it ---- */
 
-static void make_once(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget *budget) {
-  *budget = (struct wo_budget){.row_count = 0};
+static void make_stage(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget *budget) {
+  *budget = (struct wo_budget){.is_last_stage = input->is_last_stage};
   struct wo_budget_maker maker = {.input = input, .arena = arena, .budget = budget};
   set_up(&maker);
   wo__budget_add_weights(&maker);
@@ -258,10 +300,24 @@ static void make_once(const struct wo_budget_input *input, struct wo_arena *aren
   add_stated(&maker);
   add_up(&maker);
   judge(input, budget);
+  find_room(input, budget);
 }
 
-/* A budget and its texts. */
-enum { TRIAL_BYTES = 96 * 1024 };
+/* Of a pipeline's two ends, the one that needs more: the first holds most activations, the last has the logits. */
+static void make_once(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget *budget) {
+  make_stage(input, arena, budget);
+  if (input->values[WO_BUDGET_PIPELINE] <= 1 || input->values[WO_BUDGET_INFERENCE] > 0) return;
+  struct wo_budget_input *const changed = wo_arena_alloc(arena, sizeof *changed);
+  struct wo_budget *const last = wo_arena_alloc(arena, sizeof *last);
+  if (!changed || !last) return;
+  *changed = *input;
+  changed->is_last_stage = true;
+  make_stage(changed, arena, last);
+  if (last->total.mid > budget->total.mid) *budget = *last;
+}
+
+/* A budget of each end of a pipeline, and their texts. */
+enum { TRIAL_BYTES = 192 * 1024 };
 
 /* Larger micro-batches are not looked for. */
 #define BATCH_MOST 1048576.0

@@ -33,6 +33,9 @@ enum wo_budget_key {
   WO_BUDGET_TENSOR,
   WO_BUDGET_SEQUENCE,
   WO_BUDGET_PIPELINE,
+  WO_BUDGET_INTERLEAVE,
+  WO_BUDGET_CONTEXT,
+  WO_BUDGET_EXPERT,
   WO_BUDGET_UNIT,
   WO_BUDGET_OFFLOAD_OPTIMIZER,
   WO_BUDGET_OFFLOAD_PARAMS,
@@ -54,6 +57,9 @@ enum wo_budget_key {
   WO_BUDGET_INFERENCE,
   WO_BUDGET_MAX_SEQS,
   WO_BUDGET_MAX_LEN,
+  WO_BUDGET_MAX_TOKENS,
+  WO_BUDGET_UTILISATION,
+  WO_BUDGET_EAGER,
   WO_BUDGET_KV_DTYPE,
   WO_BUDGET_CAPACITY,
   WO_BUDGET_KEY_COUNT_
@@ -113,6 +119,7 @@ enum wo_budget_moment {
   WO_BUDGET_FORWARD,   /* the end of the forward pass, in the loss */
   WO_BUDGET_LOSS,      /* the backward pass of the loss */
   WO_BUDGET_LAYER,     /* the backward pass of the last layer, the first one to be done */
+  WO_BUDGET_FIRST,     /* the backward pass of the first layer: the others' gradients are there */
   WO_BUDGET_GRADIENTS, /* the end of the backward pass: all gradients are there */
   WO_BUDGET_STEP,      /* the optimizer's step */
   WO_BUDGET_MOMENT_COUNT_
@@ -129,6 +136,11 @@ struct wo_budget_input {
   double embedding_tables; /* 2: the output projection has one of its own, 1: it is the embedding's; 0: not known */
   bool has_layer;          /* how a layer keeps activations is known */
   struct wo_model_layer layer;
+  struct wo_model_experts experts; /* zero: none */
+  struct wo_model_latent latent;   /* zero: keys and values are kept as they are */
+  double window;                   /* tokens that layers with one look back; 0: none */
+  double full_every;               /* layers of these that have none: one of so many; 0: none of them */
+  bool is_last_stage;              /* of a pipeline; else the first is looked at. wo_budget_make looks at both */
   double live_factor;   /* a measured peak over the computed one, for what grows with the batch; 0: none was measured */
   bool has_activations; /* measured, in place of the formula */
   struct wo_budget_measured activations;
@@ -165,6 +177,7 @@ struct wo_budget {
   size_t row_count;
   struct wo_interval states;  /* weights, gradients, optimizer states, frozen models */
   enum wo_budget_moment peak; /* when most is needed, by the assumptions */
+  bool is_last_stage;         /* the last stage of a pipeline needs more than the first */
   struct wo_interval in_use;  /* tensors at the peak, for the rank that needs most: what PyTorch calls allocated */
   struct wo_interval total;   /* all of the card at the peak, for the rank that needs most; known components only */
   struct wo_interval others;  /* of ranks without extras; equal to total without any */
@@ -176,6 +189,9 @@ struct wo_budget {
   bool has_batches;        /* the two below are known */
   double batch_sure;       /* largest micro-batch that fits at the upper end; 0 = none */
   double batch_likely;     /* by the assumptions; 0 = none */
+  bool has_room;           /* an engine's: what is left for its KV cache, and the bytes of a token in it */
+  struct wo_interval room;
+  double token_bytes;
   bool has_stages;
   struct wo_interval stages[4]; /* model states of a rank at ZeRO 0 to 3 */
 };
@@ -196,11 +212,20 @@ const char *wo_budget_moment_words(enum wo_budget_moment moment);
 /* Trained parameters beside the model: as stated, or those that a LoRA rank gives (analyzer/budget/budget_layer.c). */
 struct wo_interval wo__budget_adapters(const struct wo_budget_input *input);
 
-/* The part of the budget that grows with the batch (analyzer/budget/budget_live.c): each fills its row. */
+/* The part of the budget that grows with the batch (budget_live.c, budget_megatron.c, budget_serving.c): each fills its row. */
 void wo__budget_activations(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
+void wo__budget_megatron(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
 void wo__budget_again(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
 void wo__budget_logits(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
 void wo__budget_cache(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
+void wo__budget_pass(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
+void wo__budget_graphs(const struct wo_budget_input *input, struct wo_budget_row *row);
+
+/* Whether the program is a serving engine: one that serves, and does not say the size of its own forward passes. */
+bool wo__budget_is_engine(const struct wo_budget_input *input);
+
+/* Bytes of one token in the KV cache of one card; 0 where a size is missing. */
+double wo__budget_cached_token(const struct wo_budget_input *input);
 
 /* Measured bytes at the input's micro-batch and length. */
 struct wo_interval wo__budget_scaled(const struct wo_budget_input *input, const struct wo_budget_measured *measured,

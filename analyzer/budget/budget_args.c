@@ -222,6 +222,15 @@ static bool read_count_key(void *target, const struct wo_option_value *value) {
   return refuse(value, wants);
 }
 
+/* "0.9". */
+static bool read_share_key(void *target, const struct wo_option_value *value) {
+  struct wo_view rest = value->text;
+  struct wo_interval number;
+  if (wo_number_decimal(&rest, &number, NULL) == WO_OK && rest.len == 0 && number.mid > 0 && number.mid <= 1)
+    return keep(target, value, number.mid);
+  return refuse(value, "a number above 0, of 1 at the most");
+}
+
 /* ---- All options ---- */
 
 #define OTHER(reader) .kind = WO_OPTION_OTHER, .read = reader, .id = WO_BUDGET_KEY_COUNT_
@@ -265,10 +274,15 @@ const struct wo_option wo_budget_options[WO_BUDGET_OPTION_COUNT] = {
     WO_OPTION("zero", "0|1|2|3", NULL, CHOICE(WO_BUDGET_ZERO, "0|1|2|3"), .about = "ZeRO stage"),
     WO_OPTION("fsdp", "S", "full_shard, shard_grad_op, no_shard", CHOICE(WO_BUDGET_FSDP, "full_shard|shard_grad_op|no_shard"),
               .about = "FSDP sharding"),
-    WO_OPTION("tensor-parallel", "N", "{sequence-parallel}  {pipeline}  {largest-layer}", COUNT(WO_BUDGET_TENSOR, 1e6),
-              .about = "cards that share each layer"),
+    WO_OPTION("tensor-parallel", "N",
+              "{sequence-parallel}  {context-parallel}\n{pipeline}  {interleave}\n{expert-parallel}  {largest-layer}",
+              COUNT(WO_BUDGET_TENSOR, 1e6), .about = "cards that share each layer"),
     WO_OPTION("sequence-parallel", NULL, NULL, FLAG(WO_BUDGET_SEQUENCE), .about = "they also share the sequence"),
     WO_OPTION("pipeline", "N", NULL, COUNT(WO_BUDGET_PIPELINE, 1e6), .about = "pipeline stages"),
+    WO_OPTION("interleave", "N", NULL, COUNT(WO_BUDGET_INTERLEAVE, 1e6),
+              .about = "pieces of the model that a pipeline stage has"),
+    WO_OPTION("context-parallel", "N", NULL, COUNT(WO_BUDGET_CONTEXT, 1e6), .about = "cards that share each sample's tokens"),
+    WO_OPTION("expert-parallel", "N", NULL, COUNT(WO_BUDGET_EXPERT, 1e6), .about = "cards that share the experts"),
     WO_OPTION("largest-layer", "N", NULL, COUNT(WO_BUDGET_UNIT, 1e15),
               .about = "parameters of the largest unit gathered at once"),
     WO_OPTION("offload-optimizer", NULL, "{offload-params}: to the host", FLAG(WO_BUDGET_OFFLOAD_OPTIMIZER),
@@ -304,8 +318,14 @@ const struct wo_option wo_budget_options[WO_BUDGET_OPTION_COUNT] = {
         .wants =
             "COMPONENT=SIZE, such as gradients=2.5GB (weights, adapters, gradients, optimizer, activations, logits, kv_cache, "
             "buffers, context, frozen)"),
-    WO_OPTION("inference", NULL, "{max-num-seqs}  {max-model-len}  {kv-dtype}", FLAG(WO_BUDGET_INFERENCE),
-              .about = "no training: weights and KV cache"),
+    WO_OPTION("inference", NULL,
+              "no training; {max-num-seqs}  {max-model-len}\n{max-num-batched-tokens}  {kv-dtype}\n{gpu-memory-utilization}  "
+              "{enforce-eager}",
+              FLAG(WO_BUDGET_INFERENCE), .about = "no training: weights, KV cache and forward passes"),
+    WO_OPTION("max-num-batched-tokens", "N", NULL, COUNT(WO_BUDGET_MAX_TOKENS, 1e9), .about = "tokens of one pass of the engine"),
+    WO_OPTION("gpu-memory-utilization", "F", NULL, .kind = WO_OPTION_OTHER, .read = read_share_key, .id = WO_BUDGET_UTILISATION,
+              .about = "part of the card that the engine may use"),
+    WO_OPTION("enforce-eager", NULL, NULL, FLAG(WO_BUDGET_EAGER), .about = "the engine has no CUDA graphs"),
     WO_OPTION("max-num-seqs", "N", NULL, COUNT(WO_BUDGET_MAX_SEQS, 1e9), .about = "sequences served at once"),
     WO_OPTION("max-model-len", "N", NULL, COUNT(WO_BUDGET_MAX_LEN, 1e9), .about = "tokens of the longest sequence served"),
     WO_OPTION("kv-dtype", "F", NULL, CHOICE(WO_BUDGET_KV_DTYPE, "fp32|bf16|fp16|fp8"), .about = "number format of the KV cache"),
@@ -338,6 +358,10 @@ char *wo_budget_value_text(enum wo_budget_key key, double value, char *buf, size
   const struct wo_option *const option = wo_budget_key_option(key);
   const struct wo_view choice = wo_budget_choice_name(key, value);
   if (option->read == read_size_key) return wo_units_bytes_text(value, buf, cap);
+  if (option->read == read_share_key) {
+    snprintf(buf, cap, "%.4g", value);
+    return buf;
+  }
   if (option->choices) {
     snprintf(buf, cap, "%.*s", WO_SHOWN(choice));
   } else if (!option->value) {

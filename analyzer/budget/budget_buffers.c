@@ -41,7 +41,7 @@ static void add_gathered_frozen(struct wo_budget_maker *maker, struct wo_budget_
   row->bytes = (struct wo_interval){root_bytes / 2 + unit_bytes, root_bytes + 2 * unit_bytes, root_bytes + 3 * unit_bytes};
   row->formula = wo_arena_format(maker->arena, "%s + 2 x %s", WO_BYTES_TEXT(root_bytes), WO_BYTES_TEXT(unit_bytes));
   row->assumption = WO_VIEW("the embeddings and two layers, of frozen weights");
-  wo__budget_set_shares(row, 1, 1, 1, 1, 0);
+  wo__budget_set_shares(row, 1, 1, 1, 1, 1, 0);
 }
 
 /* Full sharding of a model of transformers: the root, with the embeddings, stays whole until the backward pass is over, and one
@@ -64,6 +64,7 @@ static void add_gathered_layers(struct wo_budget_maker *maker, struct wo_budget_
   row->share[WO_BUDGET_LAYER] =
       (struct wo_interval){bytes * (root + 2 * unit) / whole, (bytes * (1.5 * root + 3 * unit) + 4 * unit) / whole,
                            (bytes * (2 * root + 4 * unit) + 4 * unit) / whole};
+  row->share[WO_BUDGET_FIRST] = row->share[WO_BUDGET_LAYER];
   row->share[WO_BUDGET_GRADIENTS] =
       (struct wo_interval){2 * bytes * root / whole, 2.75 * bytes * root / whole, 3.5 * bytes * root / whole};
   row->share[WO_BUDGET_STEP] = wo_interval_exact(0);
@@ -79,7 +80,7 @@ static void add_gathered_model(struct wo_budget_maker *maker) {
   row->bytes = (struct wo_interval){count * bytes, count * bytes, count * bytes};
   row->formula = wo_arena_format(maker->arena, "%.0f x %.0f B", count, bytes);
   row->assumption = WO_VIEW("all weights from the forward pass on");
-  wo__budget_set_shares(row, 1, 1, 1, fmin(1, 2.75 * root / count), 0);
+  wo__budget_set_shares(row, 1, 1, 1, fmin(1, 2.75 * root / count), fmin(1, 2.75 * root / count), 0);
 }
 
 /* Gradients are reduced in a bucket, made when the first one is ready; stage 3 makes it at once and keeps it. */
@@ -91,7 +92,7 @@ static void add_zero_bucket(struct wo_budget_maker *maker) {
   row->bytes = (struct wo_interval){bytes, bytes, 2 * bytes};
   row->formula = wo_arena_format(maker->arena, "%.0f x %g B", elements, maker->gradient.mid);
   row->assumption = WO_VIEW("5e8 elements by default; two when communication overlaps");
-  if (maker->stage < 3) wo__budget_set_shares(row, 0, 0, 1, 1, 0);
+  if (maker->stage < 3) wo__budget_set_shares(row, 0, 0, 1, 1, 1, 0);
 }
 
 /* With the optimizer on the host, stages 1 and 2 keep room for the gradient of the largest weight. */
@@ -115,7 +116,7 @@ static void add_live_parameters(struct wo_budget_maker *maker) {
   row->bytes = (struct wo_interval){0.9 * bytes, bytes, 1.1 * bytes};
   row->formula = wo_arena_format(maker->arena, "%.0f x %g B", count, each);
   row->assumption = WO_VIEW("up to 1e9 parameters (stage3_max_live_parameters)");
-  wo__budget_set_shares(row, 1, 1, 1, 1, 0);
+  wo__budget_set_shares(row, 1, 1, 1, 1, 1, 0);
 }
 
 /* Full sharding: the unit in use is whole, with its gradient; prefetching gathers up to two more. */
@@ -155,7 +156,7 @@ static void add_ddp_buckets(struct wo_budget_maker *maker) {
   row->bytes = (struct wo_interval){0, bytes.mid, bytes.hi};
   row->formula = wo__budget_state_formula(maker, maker->trained_p.mid, maker->gradient, 1);
   row->assumption = WO_VIEW("plain DDP, which copies the gradients; none with gradient_as_bucket_view=True");
-  wo__budget_set_shares(row, 0, 0, 0, 1, 1); /* before, one of the two is the gradients' row */
+  wo__budget_set_shares(row, 0, 0, 0, 1, 1, 1); /* before, one of the two is the gradients' row */
 }
 
 /* A quantised layer is made 16-bit for each product, forward and backward; the last one can still be there when the next is made.
@@ -185,7 +186,7 @@ static void add_copies(struct wo_budget_maker *maker) {
   row->formula = wo_arena_format(maker->arena, "%.0f x 2 B", count);
   row->assumption = WO_VIEW("copies that autocast makes");
   const bool is_again = value(maker, WO_BUDGET_CHECKPOINTING) == WO_BUDGET_FULL && !is_quantised;
-  wo__budget_set_shares(row, 1, is_again ? 0 : 1, is_again || is_quantised ? 0 : 1, 0, 0);
+  wo__budget_set_shares(row, 1, is_again ? 0 : 1, is_again || is_quantised ? 0 : 1, 0, 0, 0);
 }
 
 /* The embedding's gradient is made whole; where the output projection is the same table, the sum of both stands beside it. */
@@ -254,12 +255,18 @@ static double unused_behind(double bytes) {
 }
 
 /* Of one copy of the weights of a layer. */
-static double unused_behind_layer(const struct wo_budget_maker *maker, double number) {
+static double unused_behind_layer(const struct wo_budget_maker *maker, bool has_experts) {
   struct wo_budget_weight weights[WO_BUDGET_WEIGHTS];
-  const size_t count = wo__budget_weights(maker->input, weights);
+  const size_t count = wo__budget_weights(maker->input, has_experts, weights);
   double sum = 0;
-  for (size_t i = 0; i < count; i++) sum += unused_behind(weights[i].in * weights[i].out * number);
+  for (size_t i = 0; i < count; i++)
+    sum += unused_behind(weights[i].in * weights[i].out * fmax(1, weights[i].experts) * maker->weight.mid);
   return sum;
+}
+
+static double unused_behind_layers(const struct wo_budget_maker *maker) {
+  const double mixed = wo__budget_expert_layers(maker->input);
+  return (value(maker, WO_BUDGET_LAYERS) - mixed) * unused_behind_layer(maker, false) + mixed * unused_behind_layer(maker, true);
 }
 
 static void add_rounding(struct wo_budget_maker *maker) {
@@ -271,7 +278,7 @@ static void add_rounding(struct wo_budget_maker *maker) {
                          : optimizer == WO_BUDGET_SGD_MOMENTUM         ? trained
                                                                        : 0;
   const double step = is_adam ? trained : 0, all = 1 + moments + trained + step;
-  const double one = value(maker, WO_BUDGET_LAYERS) * unused_behind_layer(maker, maker->weight.mid);
+  const double one = unused_behind_layers(maker);
   const double states = (maker->weights_p + maker->trained_p.mid) * maker->weight.mid;
   struct wo_budget_row *const row = wo__budget_add_row(maker, "buffers", "rounding");
   row->is_known = true;
@@ -279,7 +286,7 @@ static void add_rounding(struct wo_budget_maker *maker) {
   if (one > 0) row->formula = wo_arena_format(maker->arena, "%.0f x %s", all, WO_BYTES_TEXT(one));
   row->assumption = WO_VIEW("behind each large weight, a rest of up to 1 MiB that the allocator does not split off");
   const double forward = (1 + moments) / all;
-  wo__budget_set_shares(row, forward, forward, forward, (1 + moments + trained) / all, 1);
+  wo__budget_set_shares(row, forward, forward, forward, (1 + moments + trained) / all, (1 + moments + trained) / all, 1);
 }
 
 /* cuBLAS and cuBLASLt keep a workspace for each stream, from the allocator: 32 MiB each on Hopper cards, 8 before. */

@@ -65,6 +65,8 @@ static void take_settings(const struct taker *taker) {
       {"pipeline_parallel", "", WO_BUDGET_PIPELINE, 0},
       {"max_num_seqs", "", WO_BUDGET_MAX_SEQS, 0},
       {"max_model_len", "", WO_BUDGET_MAX_LEN, 0},
+      {"token_budget", "", WO_BUDGET_MAX_TOKENS, 0},
+      {"enforce_eager", "", WO_BUDGET_EAGER, 0},
       {"param_offload", "", WO_BUDGET_OFFLOAD_PARAMS, 0},
       {"optimizer_offload", "", WO_BUDGET_OFFLOAD_OPTIMIZER, 0},
       {"fused_loss", "", WO_BUDGET_FUSED_LOSS, 0},
@@ -194,10 +196,14 @@ static double all_layers(const struct wo_model_shape *shape) {
 
 /* What the table of known shapes says beside numbers. */
 static void take_layer(struct wo_budget_input *input, const struct wo_model_shape *shape) {
-  const struct wo_model_layer *const layer = shape->experts > 0 ? NULL : wo_model_shape_layer(shape);
+  const struct wo_model_layer *const layer = wo_model_shape_layer(shape);
   input->embedding_tables = shape->is_tied ? 1 : 2;
   input->has_layer = layer != NULL;
   if (layer) input->layer = *layer;
+  input->experts = shape->experts;
+  input->latent = shape->latent;
+  input->window = shape->window;
+  input->full_every = shape->full_every;
 }
 
 /* No shape is taken if the job has several known models. */

@@ -69,6 +69,19 @@ static void put_figures(struct writer *w, cJSON *root) {
   }
 }
 
+/* What an engine has left for its cache. */
+static void put_room(struct writer *w, cJSON *root) {
+  const struct wo_budget *const budget = &w->report->budget;
+  if (!budget->has_room) {
+    wo_json_put(&w->json, root, "kv_cache_room", cJSON_CreateNull());
+    return;
+  }
+  cJSON *const object = wo_json_put(&w->json, root, "kv_cache_room", cJSON_CreateObject());
+  put_interval(w, object, "bytes", budget->room);
+  wo_json_put(&w->json, object, "bytes_per_token", wo_json_number(budget->token_bytes));
+  wo_json_put(&w->json, object, "tokens", wo_json_number(floor(budget->room.mid / budget->token_bytes)));
+}
+
 static void put_calibration(struct writer *w, cJSON *root) {
   const struct wo_budget_calibration *const by = &w->report->calibration;
   if (by->measured_bytes == 0) {
@@ -110,10 +123,14 @@ static void put_budget(struct writer *w, cJSON *root) {
   for (size_t i = 0; i < budget->row_count; i++) put_row(w, rows, &budget->rows[i]);
   put_interval(w, root, "model_states_bytes", budget->states);
   wo_json_put_text(&w->json, root, "peak", wo_view_of(wo_budget_moment_name(budget->peak)));
+  const bool has_stages = w->report->input.values[WO_BUDGET_PIPELINE] > 1 && w->report->input.values[WO_BUDGET_INFERENCE] == 0;
+  wo_json_put(&w->json, root, "pipeline_stage",
+              has_stages ? cJSON_CreateString(budget->is_last_stage ? "last" : "first") : cJSON_CreateNull());
   put_interval(w, root, "in_use_bytes", budget->in_use);
   put_interval(w, root, "total_bytes", budget->total);
   put_interval(w, root, "total_other_ranks_bytes", budget->others);
   put_interval(w, root, "host_bytes_per_rank", budget->host);
+  put_room(w, root);
   put_calibration(w, root);
   put_figures(w, root);
   cJSON *const inputs = wo_json_put(&w->json, root, "inputs", cJSON_CreateArray());

@@ -20,7 +20,8 @@ static double value(const struct way *way, enum wo_budget_key key) {
 
 bool wo__budget_has_layer(const struct wo_budget_input *input) {
   const double *const v = input->values;
-  return input->has_layer && v[WO_BUDGET_TENSOR] <= 1 && v[WO_BUDGET_PIPELINE] <= 1 && v[WO_BUDGET_SEQUENCE] == 0 &&
+  const bool is_known = input->experts.count == 0 || input->experts.per_token > 0;
+  return input->has_layer && is_known && v[WO_BUDGET_TENSOR] <= 1 && v[WO_BUDGET_PIPELINE] <= 1 && v[WO_BUDGET_SEQUENCE] == 0 &&
          v[WO_BUDGET_HEADS] > 0 && v[WO_BUDGET_CHECKPOINTING] != WO_BUDGET_SELECTIVE;
 }
 
@@ -57,26 +58,80 @@ static double ffn_width(const struct way *way) {
   return ffn_width_of(way->input);
 }
 
-size_t wo__budget_weights(const struct wo_budget_input *input, struct wo_budget_weight weights[WO_BUDGET_WEIGHTS]) {
+static double expert_width_of(const struct wo_budget_input *input) {
+  return input->experts.width > 0 ? input->experts.width : ffn_width_of(input);
+}
+
+double wo__budget_tokens(const struct wo_budget_input *input) {
+  const double parts = input->values[WO_BUDGET_CONTEXT];
+  return input->values[WO_BUDGET_MICRO_BATCH] * input->values[WO_BUDGET_SEQ_LEN] / (parts > 1 ? parts : 1);
+}
+
+double wo__budget_expert_layers(const struct wo_budget_input *input) {
+  const double layers = input->values[WO_BUDGET_LAYERS] - input->experts.dense_layers;
+  return input->experts.count > 0 && layers > 0 ? layers : 0;
+}
+
+double wo__budget_expert_numbers(const struct wo_budget_input *input) {
+  return wo__budget_expert_layers(input) * 3 * input->values[WO_BUDGET_HIDDEN] * expert_width_of(input) * input->experts.count;
+}
+
+/* ---- Weights ---- */
+
+static size_t list_attention(const struct wo_budget_input *input, struct wo_budget_weight *weights) {
+  const double h = input->values[WO_BUDGET_HIDDEN], width = head_width_of(input), keys = key_width_of(input);
+  size_t count = 0;
+  if (input->has_layer && input->layer.projections == 1) {
+    weights[count++] = (struct wo_budget_weight){h, width + 2 * keys, WO_BUDGET_QUERY_VALUE, 0};
+  } else {
+    weights[count++] = (struct wo_budget_weight){h, width, WO_BUDGET_QUERY_VALUE, 0};
+    weights[count++] = (struct wo_budget_weight){h, keys, WO_BUDGET_ALL_ATTENTION, 0};
+    weights[count++] = (struct wo_budget_weight){h, keys, WO_BUDGET_QUERY_VALUE, 0};
+  }
+  weights[count++] = (struct wo_budget_weight){width, h, WO_BUDGET_ALL_ATTENTION, 0};
+  return count;
+}
+
+/* Through narrow vectors, one for keys and values and often one for queries. */
+static size_t list_latent(const struct wo_budget_input *input, struct wo_budget_weight *weights) {
+  const struct wo_model_latent *const latent = &input->latent;
+  const double h = input->values[WO_BUDGET_HIDDEN], heads = input->values[WO_BUDGET_HEADS];
+  const double queries = heads * (latent->plain + latent->rotary), rank = latent->query_rank;
+  size_t count = 0;
+  if (rank > 0) weights[count++] = (struct wo_budget_weight){h, rank, WO_BUDGET_ALL_ATTENTION, 0};
+  weights[count++] = (struct wo_budget_weight){rank > 0 ? rank : h, queries, WO_BUDGET_QUERY_VALUE, 0};
+  weights[count++] = (struct wo_budget_weight){h, latent->rank + latent->rotary, WO_BUDGET_ALL_ATTENTION, 0};
+  weights[count++] = (struct wo_budget_weight){latent->rank, heads * (latent->plain + latent->value), WO_BUDGET_ALL_ATTENTION, 0};
+  weights[count++] = (struct wo_budget_weight){heads * latent->value, h, WO_BUDGET_ALL_ATTENTION, 0};
+  return count;
+}
+
+/* A block of this width, which these adapters reach. */
+static size_t list_ffn(const struct wo_budget_input *input, double f, double part, struct wo_budget_weight *weights) {
   const struct wo_model_layer *const layer = input->has_layer ? &input->layer : NULL;
-  const double h = input->values[WO_BUDGET_HIDDEN], f = ffn_width_of(input);
-  const double width = head_width_of(input), keys = key_width_of(input);
+  const double h = input->values[WO_BUDGET_HIDDEN];
   const bool is_gated = !layer || layer->ffn_kept == 3;
   size_t count = 0;
-  if (layer && layer->projections == 1) {
-    weights[count++] = (struct wo_budget_weight){h, width + 2 * keys, WO_BUDGET_QUERY_VALUE};
-  } else {
-    weights[count++] = (struct wo_budget_weight){h, width, WO_BUDGET_QUERY_VALUE};
-    weights[count++] = (struct wo_budget_weight){h, keys, WO_BUDGET_ALL_ATTENTION};
-    weights[count++] = (struct wo_budget_weight){h, keys, WO_BUDGET_QUERY_VALUE};
-  }
-  weights[count++] = (struct wo_budget_weight){width, h, WO_BUDGET_ALL_ATTENTION};
+  if (f == 0) return 0;
   if (is_gated && layer && layer->ffn_projections == 1) {
-    weights[count++] = (struct wo_budget_weight){h, 2 * f, WO_BUDGET_ALL_LINEAR};
+    weights[count++] = (struct wo_budget_weight){h, 2 * f, part, 0};
   } else {
-    for (int i = 0; i < (is_gated ? 2 : 1); i++) weights[count++] = (struct wo_budget_weight){h, f, WO_BUDGET_ALL_LINEAR};
+    for (int i = 0; i < (is_gated ? 2 : 1); i++) weights[count++] = (struct wo_budget_weight){h, f, part, 0};
   }
-  weights[count++] = (struct wo_budget_weight){f, h, WO_BUDGET_ALL_LINEAR};
+  weights[count++] = (struct wo_budget_weight){f, h, part, 0};
+  return count;
+}
+
+size_t wo__budget_weights(const struct wo_budget_input *input, bool has_experts,
+                          struct wo_budget_weight weights[WO_BUDGET_WEIGHTS]) {
+  const double h = input->values[WO_BUDGET_HIDDEN], number = input->experts.count, width = expert_width_of(input);
+  size_t count = input->latent.rank > 0 ? list_latent(input, weights) : list_attention(input, weights);
+  count += has_experts ? list_ffn(input, input->experts.shared_width, WO_BUDGET_NO_ADAPTERS, &weights[count])
+                       : list_ffn(input, ffn_width_of(input), WO_BUDGET_ALL_LINEAR, &weights[count]);
+  if (!has_experts) return count;
+  weights[count++] = (struct wo_budget_weight){h, number, WO_BUDGET_ALL_LINEAR, 0};
+  weights[count++] = (struct wo_budget_weight){h, 2 * width, WO_BUDGET_ALL_LINEAR, number};
+  weights[count++] = (struct wo_budget_weight){width, h, WO_BUDGET_ALL_LINEAR, number};
   return count;
 }
 
@@ -93,9 +148,26 @@ static double norm_bytes(const struct way *way) {
     return 4 + (is_trained ? way->residual : 0);
   case WO_MODEL_NORM_ROOT_FP32:
     return 4 + (is_trained ? 4 : 0);
+  case WO_MODEL_NORM_MEAN_FP32:
+    return 8 + (is_trained ? 4 : 0);
   default:
     return way->residual;
   }
+}
+
+/* Of all layers, those with experts. */
+static double expert_share(const struct way *way) {
+  const double layers = value(way, WO_BUDGET_LAYERS);
+  return layers > 0 ? wo__budget_expert_layers(way->input) / layers : 0;
+}
+
+/* Whether something in the experts is trained. PEFT's "all-linear" does not reach those of every model, and their adapters are
+ * most of all that there are: fewer trained weights say so. */
+static bool has_trained_experts(const struct wo_budget_input *input, double targets) {
+  const double stated = input->values[WO_BUDGET_ADAPTERS], rank = input->values[WO_BUDGET_LORA_RANK];
+  const double pairs = input->experts.count * (3 * input->values[WO_BUDGET_HIDDEN] + 5 * expert_width_of(input));
+  if (targets != WO_BUDGET_ALL_LINEAR) return targets == 0;
+  return stated == 0 || rank == 0 || stated > rank * wo__budget_expert_layers(input) * pairs / 2;
 }
 
 /* Inputs of the projections behind the norms, where the weights are trained. Autocast casts an fp32 one for each that reads it.
@@ -111,13 +183,19 @@ static double trained_inputs(const struct way *way) {
  * all that read it, unless each draws what it drops. */
 static double adapter_inputs(const struct way *way) {
   const struct wo_model_layer *const layer = way->layer;
-  const double hidden = value(way, WO_BUDGET_HIDDEN), heads = head_width(way), ffn = ffn_width(way);
+  const bool is_latent = way->input->latent.rank > 0;
+  const double hidden = value(way, WO_BUDGET_HIDDEN), share = expert_share(way);
+  const double shared = has_trained_experts(way->input, way->targets) ? 0 : way->input->experts.shared_width;
+  const double heads = is_latent ? value(way, WO_BUDGET_HEADS) * way->input->latent.value : head_width(way);
+  const double ffn = (1 - share) * ffn_width(way) + share * shared;
+  const double blocks = shared > 0 ? 1 : 1 - share; /* adapters of experts read nothing: they are added to the weights */
   const bool is_all = way->targets == WO_BUDGET_ALL_LINEAR;
   const bool is_shared = !way->is_cast && way->residual == 4 && !way->is_drawn;
   const double number = way->is_cast ? 2 : 4, drawn = way->is_drawn ? 1 : 0;
-  const double reading = way->targets == WO_BUDGET_QUERY_VALUE && layer->projections == 3 ? 2 : layer->projections;
+  const double projections = is_latent ? 2 : layer->projections;
+  const double reading = way->targets == WO_BUDGET_QUERY_VALUE && projections > 1 ? projections - 1 : projections;
   if (is_shared) return 4 * hidden * (is_all ? 2 : 1) + (is_all ? 4 * ffn : 0);
-  double bytes = (number + drawn) * hidden * (reading + (is_all ? layer->ffn_projections : 0));
+  double bytes = (number + drawn) * hidden * (reading + (is_all ? blocks * layer->ffn_projections : 0));
   if (is_all || way->targets == WO_BUDGET_ALL_ATTENTION)
     bytes += (way->residual == 4 && way->is_cast ? drawn : number + drawn) * heads;
   if (is_all) bytes += (number + drawn) * ffn;
@@ -138,13 +216,37 @@ static double score_bytes(const struct way *way) {
   return (is_high ? 4 : 6) + (way->layer->has_softcap ? way->inner : 0);
 }
 
+/* The narrow vectors with their norms, and of every head a query and a key, a value with the key's part that it was made with,
+ * and the output. */
+static double latent_bytes(const struct way *way) {
+  const struct wo_model_latent *const latent = &way->input->latent;
+  const double heads = value(way, WO_BUDGET_HEADS), length = value(way, WO_BUDGET_SEQ_LEN);
+  const double ranks = latent->rank + latent->query_rank;
+  const double turned = 2 * (latent->plain + latent->rotary), made = latent->plain + 2 * latent->value;
+  const double number = way->is_cast ? 2 : way->inner;
+  const double narrow = ranks * (4 + (way->targets == 0 ? way->inner + number : way->targets <= 2 ? (way->is_cast ? 2 : 4) : 0));
+  const double kept = way->has_scores ? score_bytes(way) * heads * length : 4 * heads;
+  return narrow + number * heads * (turned + made) + kept;
+}
+
+/* Of all layers, those whose attention reads a mask because their window is shorter than the samples. */
+static double masked_share(const struct way *way) {
+  const struct wo_budget_input *const input = way->input;
+  if (input->window == 0 || input->window >= value(way, WO_BUDGET_SEQ_LEN) || value(way, WO_BUDGET_ATTENTION) == WO_BUDGET_FLASH)
+    return 0;
+  return input->full_every > 0 ? 1 - 1 / input->full_every : 1;
+}
+
 /* Queries, keys, values, the output, and its statistics; without fused kernels also the scores. */
 static double attention_bytes(const struct way *way) {
   const struct wo_model_layer *const layer = way->layer;
+  if (way->input->latent.rank > 0) return latent_bytes(way);
   const double heads = value(way, WO_BUDGET_HEADS), length = value(way, WO_BUDGET_SEQ_LEN);
   const double width = head_width(way), keys = key_width(way);
   const double number = way->is_cast ? 2 : way->inner;
-  double bytes = layer->has_qk_norm ? (4 + (way->targets == 0 ? way->inner : 0)) * (width + keys) : 0;
+  const double scaled = way->targets > 0 ? 0 : layer->norm == WO_MODEL_NORM_ROOT_FP32 ? 4 : way->inner;
+  double bytes = layer->has_qk_norm ? (4 + scaled) * (width + keys) : 0;
+  if (layer->is_output_copied && way->targets == 0) bytes += number * width;
   if (way->has_scores) {
     return bytes + number * 4 * width + score_bytes(way) * heads * length;
   }
@@ -152,12 +254,11 @@ static double attention_bytes(const struct way *way) {
   const double kept = way->is_padded ? width : keys;
   bytes += number * (2 * width + 2 * kept) + 4 * heads;
   if (layer->projections == 1 && layer->has_rotary) bytes += number * (width + keys);
-  return bytes + (way->is_padded ? number * length : 0);
+  return bytes + number * length * (way->is_padded ? 1 : masked_share(way));
 }
 
-static double ffn_bytes(const struct way *way) {
+static double ffn_bytes(const struct way *way, double ffn) {
   const struct wo_model_layer *const layer = way->layer;
-  const double ffn = ffn_width(way);
   /* A quantised layer gives what it was given, so that fp32 stays fp32 under autocast. */
   const double number = value(way, WO_BUDGET_QUANTIZE) > 0 && way->residual == 4 ? 4 : way->inner;
   const double high = way->is_cast && way->residual == 4 ? 4 : number;
@@ -166,11 +267,36 @@ static double ffn_bytes(const struct way *way) {
   return ffn * (number * (kept - layer->ffn_kept_fp32) + high * layer->ffn_kept_fp32 + last);
 }
 
+/* Experts that work on rows sorted by expert, one for each choice of a token: what they read, gate and second half in one tensor,
+ * the gate's activation, the product, and what they give; places of the rows. The router keeps a score for each expert. */
+static double expert_bytes(const struct way *way) {
+  const struct wo_model_experts *const experts = &way->input->experts;
+  const double hidden = value(way, WO_BUDGET_HIDDEN), width = expert_width_of(way->input);
+  const double row =
+      way->inner * (hidden + 3 * width + (has_trained_experts(way->input, way->targets) ? hidden + width : 0)) + 48;
+  const double read = way->layer->is_router_fp32 ? 4 * hidden : way->targets > 0 ? way->inner * hidden : 0;
+  const double router = 4 * experts->count + (way->targets == 0 || way->targets == WO_BUDGET_ALL_LINEAR ? read : 0);
+  const double gate = way->layer->has_shared_gate ? way->inner * hidden : 0;
+  return experts->per_token * row + router + gate + ffn_bytes(way, experts->shared_width);
+}
+
+/* The mean of a model's layers. */
 static double layer_bytes(const struct way *way) {
-  const double hidden = value(way, WO_BUDGET_HIDDEN);
+  const double hidden = value(way, WO_BUDGET_HIDDEN), share = expert_share(way);
   const double inputs = way->targets == 0 ? trained_inputs(way) : adapter_inputs(way);
-  return way->layer->norm_inputs * norm_bytes(way) * hidden + inputs + attention_bytes(way) + ffn_bytes(way) +
-         way->layer->dropouts * hidden;
+  const double ffn = (share < 1 ? (1 - share) * ffn_bytes(way, ffn_width(way)) : 0) + (share > 0 ? share * expert_bytes(way) : 0);
+  return way->layer->norm_inputs * norm_bytes(way) * hidden + inputs + attention_bytes(way) + ffn + way->layer->dropouts * hidden;
+}
+
+/* PEFT adds the product of its adapters to a copy of all experts of a layer, in 16 bits, and the backward pass reads that copy.
+ */
+double wo__budget_expert_copies(const struct wo_budget_input *input) {
+  const double *const v = input->values;
+  const bool is_adapted = v[WO_BUDGET_LORA_RANK] > 0 || v[WO_BUDGET_ADAPTERS] > 0;
+  const double targets = v[WO_BUDGET_LORA_TARGETS] > 0 ? v[WO_BUDGET_LORA_TARGETS] : WO_BUDGET_ALL_LINEAR;
+  const bool reaches = has_trained_experts(input, targets);
+  const double layers = wo__budget_expert_layers(input);
+  return is_adapted && reaches && layers > 0 ? 2 * wo__budget_expert_numbers(input) / layers : 0;
 }
 
 /* ---- Ways ---- */
@@ -240,8 +366,12 @@ struct wo_interval wo__budget_layer_input(const struct wo_budget_input *input) {
 
 /* Gradients of the inner activations, of both sides of a residual, and of scores where there are any, twice. */
 static double made_bytes(const struct way *way) {
+  const struct wo_model_experts *const experts = &way->input->experts;
+  const double hidden = value(way, WO_BUDGET_HIDDEN);
   const double scores = way->has_scores || is_math(way) ? 8 * value(way, WO_BUDGET_HEADS) * value(way, WO_BUDGET_SEQ_LEN) : 0;
-  return way->inner * (3 * ffn_width(way) + 2 * value(way, WO_BUDGET_HIDDEN)) + scores;
+  const double plain = 3 * ffn_width(way);
+  const double mixed = experts->per_token * (3 * expert_width_of(way->input) + hidden);
+  return way->inner * ((experts->count > 0 ? mixed : plain) + 2 * hidden) + scores;
 }
 
 struct wo_interval wo__budget_layer_made(const struct wo_budget_input *input) {
@@ -259,14 +389,23 @@ struct wo_interval wo__budget_layer_end(const struct wo_budget_input *input) {
 /* ---- Adapters ---- */
 
 /* Parameters of a pair of narrow matrices for each of these weights, or fewer of them. */
-static double adapters_of(const struct wo_budget_input *input, double targets) {
+static double adapters_of_layer(const struct wo_budget_input *input, bool has_experts, double targets) {
   struct wo_budget_weight weights[WO_BUDGET_WEIGHTS];
-  const size_t count = wo__budget_weights(input, weights);
+  const size_t count = wo__budget_weights(input, has_experts, weights);
   double sum = 0;
   for (size_t i = 0; i < count; i++) {
-    if (weights[i].part >= targets) sum += weights[i].in + weights[i].out;
+    /* Gate and second half of an expert are one weight, whose adapter has twice the rank. */
+    const double times =
+        weights[i].experts == 0 ? 1 : weights[i].experts * (weights[i].in == input->values[WO_BUDGET_HIDDEN] ? 2 : 1);
+    if (weights[i].part >= targets) sum += times * (weights[i].in + weights[i].out);
   }
-  return input->values[WO_BUDGET_LORA_RANK] * input->values[WO_BUDGET_LAYERS] * sum;
+  return input->values[WO_BUDGET_LORA_RANK] * sum;
+}
+
+static double adapters_of(const struct wo_budget_input *input, double targets) {
+  const double mixed = wo__budget_expert_layers(input);
+  return (input->values[WO_BUDGET_LAYERS] - mixed) * adapters_of_layer(input, false, targets) +
+         mixed * adapters_of_layer(input, true, targets);
 }
 
 /* At least query and value projections (the usual default), at most all linear layers. */

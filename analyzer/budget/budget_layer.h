@@ -23,12 +23,24 @@ struct wo_interval wo__budget_layer_end(const struct wo_budget_input *input);
 struct wo_budget_weight {
   double in;
   double out;
-  double part; /* which adapters reach it at least: WO_BUDGET_QUERY_VALUE, WO_BUDGET_ALL_ATTENTION, WO_BUDGET_ALL_LINEAR */
+  double
+      part; /* which adapters reach it at least: WO_BUDGET_QUERY_VALUE, WO_BUDGET_ALL_ATTENTION, WO_BUDGET_ALL_LINEAR; or none */
+  double experts; /* that have one each, in one tensor; 0: no experts */
 };
-enum { WO_BUDGET_WEIGHTS = 7 };
+enum { WO_BUDGET_WEIGHTS = 11, WO_BUDGET_NO_ADAPTERS = 0 };
 
-/* Lists them; needs hidden. Returns their number. */
-size_t wo__budget_weights(const struct wo_budget_input *input, struct wo_budget_weight weights[WO_BUDGET_WEIGHTS]);
+/* Lists those of a layer with experts, or of one without; needs hidden. Returns their number. */
+size_t wo__budget_weights(const struct wo_budget_input *input, bool has_experts,
+                          struct wo_budget_weight weights[WO_BUDGET_WEIGHTS]);
+
+/* Layers with experts; the numbers of all experts; bytes that adapters of experts make of a layer's experts beside the tokens'.
+ */
+double wo__budget_expert_layers(const struct wo_budget_input *input);
+double wo__budget_expert_numbers(const struct wo_budget_input *input);
+double wo__budget_expert_copies(const struct wo_budget_input *input);
+
+/* Tokens of a micro-batch on one card. */
+double wo__budget_tokens(const struct wo_budget_input *input);
 
 /* Bytes of one number in the products of layers: 4 in fp32 without autocast, else 2. */
 double wo__budget_layer_number(const struct wo_budget_input *input);

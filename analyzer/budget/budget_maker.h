@@ -12,6 +12,7 @@ struct wo_budget_maker {
   struct wo_interval trained_p; /* trained parameters, of these or beside them */
   struct wo_interval weight;    /* bytes of one */
   struct wo_interval gradient;  /* bytes of one */
+  double expert_p;              /* of these, experts of which other ranks have others; 0: none */
   double stage;                 /* ZeRO 0 to 3 */
   double data_parallel;         /* ranks that share the states */
   bool is_partial;              /* only a part is trained */
@@ -29,7 +30,8 @@ double wo__budget_one_or(double number);
 struct wo_budget_row *wo__budget_add_row(struct wo_budget_maker *maker, const char *id, const char *label);
 
 /* The share of a row's bytes that is there at each moment of a step, and a row that is there at one only. */
-void wo__budget_set_shares(struct wo_budget_row *row, double forward, double loss, double layer, double gradients, double step);
+void wo__budget_set_shares(struct wo_budget_row *row, double forward, double loss, double layer, double first, double gradients,
+                           double step);
 void wo__budget_set_only(struct wo_budget_row *row, enum wo_budget_moment moment);
 
 /* Fills a row of the model states; offloaded bytes go to the host's column. */

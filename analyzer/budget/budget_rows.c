@@ -45,14 +45,15 @@ struct wo_budget_row *wo__budget_add_row(struct wo_budget_maker *maker, const ch
 }
 
 /* The share of a row's bytes that is there at each moment of a step. */
-void wo__budget_set_shares(struct wo_budget_row *row, double forward, double loss, double layer, double gradients, double step) {
-  const double shares[] = {forward, loss, layer, gradients, step};
+void wo__budget_set_shares(struct wo_budget_row *row, double forward, double loss, double layer, double first, double gradients,
+                           double step) {
+  const double shares[] = {forward, loss, layer, first, gradients, step};
   for (int moment = 0; moment < WO_BUDGET_MOMENT_COUNT_; moment++) row->share[moment] = wo_interval_exact(shares[moment]);
 }
 
 /* What only the step has. */
 void wo__budget_set_only(struct wo_budget_row *row, enum wo_budget_moment moment) {
-  wo__budget_set_shares(row, 0, 0, 0, 0, 0);
+  wo__budget_set_shares(row, 0, 0, 0, 0, 0, 0);
   row->share[moment] = wo_interval_exact(1);
 }
 
@@ -66,7 +67,7 @@ static struct wo_view per_text(const struct wo_budget_maker *maker, struct wo_in
 struct wo_view wo__budget_state_formula(const struct wo_budget_maker *maker, double parameters, struct wo_interval per,
                                         double divisor) {
   const struct wo_view text = per_text(maker, per);
-  return divisor > 1 ? wo_arena_format(maker->arena, "%.0f x %.*s / %.0f", parameters, WO_SHOWN(text), divisor)
+  return divisor > 1 ? wo_arena_format(maker->arena, "%.0f x %.*s / %.4g", parameters, WO_SHOWN(text), divisor)
                      : wo_arena_format(maker->arena, "%.0f x %.*s", parameters, WO_SHOWN(text));
 }
 
@@ -151,11 +152,19 @@ double wo__budget_table(const struct wo_budget_maker *maker) {
   return value(maker, WO_BUDGET_VOCAB) * value(maker, WO_BUDGET_HIDDEN) / wo__budget_one_or(value(maker, WO_BUDGET_TENSOR));
 }
 
+/* What is divided over all ranks; experts that only some of them have over these. */
+static double over_ranks(const struct wo_budget_maker *maker) {
+  const double all = maker->weights_p + maker->trained_p.mid, ranks = maker->data_parallel;
+  const double same = fmax(1, floor(ranks / wo__budget_one_or(value(maker, WO_BUDGET_EXPERT))));
+  if (maker->expert_p == 0 || all <= maker->expert_p) return ranks;
+  return all / ((all - maker->expert_p) / ranks + maker->expert_p / same);
+}
+
 double wo__budget_divided(const struct wo_budget_maker *maker, double stage) {
-  return maker->stage >= stage ? maker->data_parallel : 1;
+  return maker->stage >= stage ? over_ranks(maker) : 1;
 }
 
 /* FSDP keeps shards of the weights between steps at its stage 2 as well. */
 double wo__budget_weights_divisor(const struct wo_budget_maker *maker) {
-  return value(maker, WO_BUDGET_FSDP) == 2 ? maker->data_parallel : wo__budget_divided(maker, 3);
+  return value(maker, WO_BUDGET_FSDP) == 2 ? over_ranks(maker) : wo__budget_divided(maker, 3);
 }

@@ -91,8 +91,9 @@ static void write_table(const struct writer *w) {
   if (has_ranks) add_line(w, WO_VIEW("= total, other ranks"), budget->others, budget->others.mid, NULL);
   add_line(w, has_ranks ? WO_VIEW("= total, rank with the extra") : WO_VIEW("= total"), budget->total, budget->total.mid, NULL);
   if (value(w, WO_BUDGET_CAPACITY) > 0) {
-    const double capacity = value(w, WO_BUDGET_CAPACITY);
+    const double capacity = value(w, WO_BUDGET_CAPACITY), share = value(w, WO_BUDGET_UTILISATION);
     add_line(w, WO_VIEW("card"), wo_interval_exact(capacity), -1, NULL);
+    if (share > 0) add_line(w, WO_VIEW("of it for the engine"), wo_interval_exact(capacity * share), -1, NULL);
   }
 }
 
@@ -124,6 +125,8 @@ static void write_peak(const struct writer *w, struct wo_text *line) {
     wo_text_add(line, " to %s", WO_BYTES_TEXT(w->budget->in_use.hi));
   }
   wo_text_add(line, " (PyTorch's max_memory_allocated)");
+  if (value(w, WO_BUDGET_PIPELINE) > 1)
+    wo_text_add(line, "; the %s pipeline stage needs most", w->budget->is_last_stage ? "last" : "first");
   put(w, line);
 }
 
@@ -163,6 +166,19 @@ static void write_batches(const struct writer *w, struct wo_text *line) {
     wo_text_add(line, "largest micro-batch: %.0f by these assumptions, %.0f for sure", w->budget->batch_likely,
                 w->budget->batch_sure);
   }
+  put(w, line);
+}
+
+/* What an engine has left for its cache, in tokens and in sequences. */
+static void write_room(const struct writer *w, struct wo_text *line) {
+  const struct wo_budget *const budget = w->budget;
+  if (!budget->has_room) return;
+  const double length = value(w, WO_BUDGET_MAX_LEN);
+  wo_text_add(line, "room for the KV cache: %s", WO_BYTES_TEXT(budget->room.mid));
+  wo_text_add(line, " (%s to", WO_BYTES_TEXT(budget->room.lo));
+  wo_text_add(line, " %s), %.0f tokens", WO_BYTES_TEXT(budget->room.hi), floor(budget->room.mid / budget->token_bytes));
+  if (length > 0) wo_text_add(line, ", %.2g sequences of %.0f", budget->room.mid / budget->token_bytes / length, length);
+  wo_text_add(line, "; further sequences wait");
   put(w, line);
 }
 
@@ -279,6 +295,7 @@ void wo_budget_text(const struct wo_budget_report *report, struct wo_text_style 
   for (size_t i = 0; i < report->budget.row_count; i++) write_how(&w, &report->budget.rows[i], &line);
   write_host(&w, &line);
   write_batches(&w, &line);
+  write_room(&w, &line);
   write_stages(&w, &line);
   write_figures(&w, &line);
   write_inputs(&w, &line);

@@ -19,11 +19,40 @@ static const struct model_type {
   bool has_learnt; /* positions */
   int more;        /* positions than it states */
 } model_types[] = {
-    {"llama", "llama", false, false, 0},  {"mistral", "llama", false, false, 0},     {"mixtral", "llama", false, false, 0},
-    {"qwen2", "qwen2", false, false, 0},  {"qwen3", "qwen3", false, false, 0},       {"gemma", "gemma", true, false, 0},
-    {"gemma2", "gemma2", true, false, 0}, {"phi3", "phi3", false, false, 0},         {"phi", "phi", false, false, 0},
-    {"gpt2", "gpt2", true, true, 0},      {"gpt_neox", "gpt_neox", false, false, 0}, {"opt", "opt", true, true, 2},
-    {"bert", "bert", true, true, 0},      {"bloom", "bloom", true, false, 0},        {"falcon", "falcon", true, false, 0},
+    {"llama", "llama", false, false, 0},
+    {"mistral", "llama", false, false, 0},
+    {"mixtral", "llama", false, false, 0},
+    {"qwen2_moe", "qwen2_moe", false, false, 0},
+    {"qwen3_moe", "qwen3", false, false, 0},
+    {"olmoe", "olmoe", false, false, 0},
+    {"deepseek_v2", "deepseek", false, false, 0},
+    {"deepseek_v3", "deepseek", false, false, 0},
+    {"qwen2", "qwen2", false, false, 0},
+    {"qwen3", "qwen3", false, false, 0},
+    {"gemma", "gemma", true, false, 0},
+    {"gemma2", "gemma2", true, false, 0},
+    {"gemma3_text", "gemma3", true, false, 0},
+    {"gemma3", "gemma3", true, false, 0},
+    {"olmo2", "olmo2", false, false, 0},
+    {"olmo3", "olmo2", false, false, 0},
+    {"granite", "llama", false, false, 0},
+    {"granitemoe", "llama", true, false, 0},
+    {"cohere", "cohere", true, false, 0},
+    {"glm4", "glm4", false, false, 0},
+    {"phimoe", "phimoe", false, false, 0},
+    {"gpt_oss", "gpt_oss", false, false, 0},
+    {"kimi_k2", "deepseek", false, false, 0},
+    {"hunyuan_v1_moe", "qwen3", true, false, 0},
+    {"roberta", "roberta", true, true, 0},
+    {"xlm-roberta", "roberta", true, true, 0},
+    {"phi3", "phi3", false, false, 0},
+    {"phi", "phi", false, false, 0},
+    {"gpt2", "gpt2", true, true, 0},
+    {"gpt_neox", "gpt_neox", false, false, 0},
+    {"opt", "opt", true, true, 2},
+    {"bert", "bert", true, true, 0},
+    {"bloom", "bloom", true, false, 0},
+    {"falcon", "falcon", true, false, 0},
     {"gptj", "gptj", false, false, 0},
 };
 
@@ -75,6 +104,46 @@ static void read_heads(struct reader *reader, struct wo_model_shape *shape) {
   shape->head_dim = number_of(reader, "head_dim", NULL, shape->heads > 0 ? floor(shape->hidden / shape->heads) : 0);
 }
 
+static void read_experts(struct reader *reader, struct wo_model_shape *shape) {
+  struct wo_model_experts *const experts = &shape->experts;
+  experts->count = number_of(reader, "num_local_experts", "num_experts", number_of(reader, "n_routed_experts", NULL, 0));
+  if (experts->count < 2) {
+    *experts = (struct wo_model_experts){.count = 0};
+    return;
+  }
+  experts->per_token = number_of(reader, "num_experts_per_tok", "num_experts_per_token", number_of(reader, "moe_topk", NULL, 0));
+  experts->width = number_of(reader, "moe_intermediate_size", NULL, shape->intermediate);
+  experts->shared_width = number_of(reader, "shared_expert_intermediate_size", NULL,
+                                    number_of(reader, "n_shared_experts", "num_shared_experts", 0) * experts->width);
+  const double step = number_of(reader, "decoder_sparse_step", NULL, 1);
+  experts->dense_layers = number_of(reader, "first_k_dense_replace", NULL, shape->layers - floor(shape->layers / step));
+}
+
+static void read_latent(struct reader *reader, struct wo_model_latent *latent) {
+  latent->rank = number_of(reader, "kv_lora_rank", NULL, 0);
+  if (latent->rank == 0) return;
+  latent->query_rank = number_of(reader, "q_lora_rank", NULL, 0);
+  latent->plain = number_of(reader, "qk_nope_head_dim", NULL, 128);
+  latent->rotary = number_of(reader, "qk_rope_head_dim", NULL, 64);
+  latent->value = number_of(reader, "v_head_dim", NULL, 128);
+}
+
+/* A window, if some layers have one: how many tokens it sees, and which layer out of how many has none. */
+static void read_window(struct reader *reader, struct wo_model_shape *shape) {
+  const cJSON *const layers = cJSON_GetObjectItemCaseSensitive(reader->root, "layer_types");
+  const cJSON *layer = NULL;
+  double full = 0, all = 0;
+  if (!flag_of(reader, "use_sliding_window", true)) return;
+  shape->window = number_of(reader, "sliding_window", NULL, 0);
+  shape->full_every = number_of(reader, "sliding_window_pattern", NULL, 0);
+  cJSON_ArrayForEach(layer, layers) {
+    all++;
+    if (cJSON_IsString(layer) && strcmp(layer->valuestring, "full_attention") == 0) full++;
+  }
+  if (all > 0 && full == all) shape->window = 0;
+  if (full > 0) shape->full_every = floor(all / full);
+}
+
 static void read_shape(struct reader *reader, struct wo_arena *arena, struct wo_model_shape *shape) {
   const struct wo_view name = text_of(reader->root, "model_type");
   const struct model_type *const type = find_type(name);
@@ -87,8 +156,10 @@ static void read_shape(struct reader *reader, struct wo_arena *arena, struct wo_
   if (shape->intermediate == 0) shape->intermediate = number_of(reader, "n_inner", NULL, 4 * shape->hidden);
   read_heads(reader, shape);
   shape->vocab = number_of(reader, "vocab_size", NULL, 0);
-  shape->experts = number_of(reader, "num_local_experts", "num_experts", 0);
+  read_experts(reader, shape);
+  read_latent(reader, &shape->latent);
   if (type && type->has_learnt) shape->positions = number_of(reader, "max_position_embeddings", "n_positions", 0) + type->more;
+  read_window(reader, shape);
   shape->is_tied = flag_of(reader, "tie_word_embeddings", type && type->is_tied);
 }
 

@@ -2,6 +2,7 @@
 #include "rules/load/model_shape.h"
 
 #include <assert.h>
+#include <math.h>
 
 /* ---- counting --------------------------------------------------------------------------------------------------------- */
 
@@ -13,7 +14,10 @@ struct architecture {
   bool has_out_bias;
   bool has_ffn_bias;
   bool has_head_bias;
+  bool has_expert_bias;    /* of the router and of both products */
+  bool has_sinks;          /* a score for each head that no token has */
   bool has_qk_norm;        /* a weight of head_dim for queries, and one for keys */
+  bool is_qk_norm_wide;    /* these have the width of all heads */
   bool has_embedding_norm; /* after the embedding */
   int layer_norms;
   int norm_weights;            /* per width: 1 for RMS norms, 2 with a bias */
@@ -40,6 +44,20 @@ static const struct architecture architectures[] = {
      .layer_norms = 2,
      .norm_weights = 1,
      .layer = {LLAMA_LAYER, .has_qk_norm = true}},
+    {.name = "qwen2_moe",
+     .ffn_matrices = 3,
+     .has_qkv_bias = true,
+     .layer_norms = 2,
+     .norm_weights = 1,
+     .layer = {LLAMA_LAYER, .has_shared_gate = true}},
+    {.name = "olmoe",
+     .ffn_matrices = 3,
+     .has_qk_norm = true,
+     .is_qk_norm_wide = true,
+     .layer_norms = 2,
+     .norm_weights = 1,
+     .layer = {LLAMA_LAYER, .has_qk_norm = true}},
+    {.name = "deepseek", .ffn_matrices = 3, .layer_norms = 2, .norm_weights = 1, .layer = {LLAMA_LAYER, .is_router_fp32 = true}},
     {.name = "gemma",
      .ffn_matrices = 3,
      .layer_norms = 2,
@@ -50,6 +68,51 @@ static const struct architecture architectures[] = {
      .layer_norms = 4,
      .norm_weights = 1,
      .layer = {GATED_LAYER(WO_MODEL_NORM_ROOT_FP32, 4, 3, 2), .has_softcap = true}},
+    {.name = "gemma3",
+     .ffn_matrices = 3,
+     .has_qk_norm = true,
+     .layer_norms = 4,
+     .norm_weights = 1,
+     .layer = {GATED_LAYER(WO_MODEL_NORM_ROOT_FP32, 4, 3, 2), .has_qk_norm = true}},
+    {.name = "olmo2",
+     .ffn_matrices = 3,
+     .has_qk_norm = true,
+     .is_qk_norm_wide = true,
+     .layer_norms = 2,
+     .norm_weights = 1,
+     .layer = {GATED_LAYER(WO_MODEL_NORM_ROOT_FP32, 2, 3, 2), .has_qk_norm = true}},
+    {.name = "glm4",
+     .ffn_matrices = 3,
+     .has_qkv_bias = true,
+     .layer_norms = 4,
+     .norm_weights = 1,
+     .layer = {GATED_LAYER(WO_MODEL_NORM_ROOT, 4, 3, 1), .is_output_copied = true}},
+    {.name = "cohere",
+     .ffn_matrices = 3,
+     .layer_norms = 1,
+     .norm_weights = 1,
+     .layer = {.norm = WO_MODEL_NORM_MEAN_FP32,
+               .norm_inputs = 1,
+               .linear_inputs = 1,
+               .projections = 3,
+               .ffn_projections = 2,
+               .ffn_kept = 3,
+               .has_rotary = true}},
+    {.name = "phimoe",
+     .ffn_matrices = 3,
+     .has_qkv_bias = true,
+     .has_out_bias = true,
+     .has_head_bias = true,
+     .layer_norms = 2,
+     .norm_weights = 2},
+    {.name = "gpt_oss",
+     .ffn_matrices = 3,
+     .has_qkv_bias = true,
+     .has_out_bias = true,
+     .has_expert_bias = true,
+     .has_sinks = true,
+     .layer_norms = 2,
+     .norm_weights = 1},
     {.name = "gpt2",
      BIASED,
      .layer = {.norm_inputs = 2,
@@ -92,24 +155,48 @@ static const struct wo_model_layer bert_layer = {
 #undef LLAMA_LAYER
 #undef BIASED
 
+/* Queries come of a narrow vector or directly, keys and values of another; both vectors have norms. */
+static double latent_weights(const struct wo_model_shape *shape) {
+  const struct wo_model_latent *const latent = &shape->latent;
+  const double query = latent->plain + latent->rotary, rank = latent->query_rank;
+  const double queries = rank > 0 ? rank * (shape->hidden + 1 + shape->heads * query) : shape->hidden * shape->heads * query;
+  const double keys =
+      shape->hidden * (latent->rank + latent->rotary) + latent->rank * (1 + shape->heads * (latent->plain + latent->value));
+  return queries + keys + shape->heads * latent->value * shape->hidden;
+}
+
 /* Queries, keys, values and the projection out of the heads, without biases. */
 static double attention_weights(const struct wo_model_shape *shape) {
+  if (shape->latent.rank > 0) return latent_weights(shape);
   return 2 * shape->hidden * shape->head_dim * (shape->heads + shape->kv_heads);
 }
 
 static double feed_forward(const struct wo_model_shape *shape, const struct architecture *architecture) {
   const double biases = architecture->has_ffn_bias ? (architecture->ffn_matrices - 1) * shape->intermediate + shape->hidden : 0;
-  const double one = architecture->ffn_matrices * shape->hidden * shape->intermediate + biases;
-  /* Several experts come with a router: one score for each. */
-  return shape->experts > 0 ? shape->experts * (one + shape->hidden) : one;
+  return architecture->ffn_matrices * shape->hidden * shape->intermediate + biases;
 }
 
-static double decoder_layer(const struct wo_model_shape *shape, const struct architecture *architecture) {
-  double sum = attention_weights(shape) + feed_forward(shape, architecture);
+/* What a layer has in place of that block: experts, and a router with one score for each. */
+static double expert_block(const struct wo_model_shape *shape, const struct architecture *architecture) {
+  const double shared = architecture->ffn_matrices * shape->hidden * shape->experts.shared_width;
+  const double gate = architecture->layer.has_shared_gate ? shape->hidden : 0;
+  const double biases = architecture->has_expert_bias ? shape->experts.count * (1 + 2 * shape->experts.width + shape->hidden) : 0;
+  return wo_model_shape_expert_weights(shape) + shape->experts.count * shape->hidden + shared + gate + biases;
+}
+
+static double layer_rest(const struct wo_model_shape *shape, const struct architecture *architecture) {
+  double sum = attention_weights(shape);
   if (architecture->has_qkv_bias) sum += shape->head_dim * (shape->heads + 2 * shape->kv_heads);
   if (architecture->has_out_bias) sum += shape->hidden;
-  if (architecture->has_qk_norm) sum += 2 * shape->head_dim;
+  if (architecture->has_sinks) sum += shape->heads;
+  if (architecture->has_qk_norm) sum += shape->head_dim * (architecture->is_qk_norm_wide ? shape->heads + shape->kv_heads : 2);
   return sum + architecture->layer_norms * architecture->norm_weights * shape->hidden;
+}
+
+static double decoder_layers(const struct wo_model_shape *shape, const struct architecture *architecture) {
+  const double mixed = wo_model_shape_expert_layers(shape);
+  return shape->layers * layer_rest(shape, architecture) + (shape->layers - mixed) * feed_forward(shape, architecture) +
+         mixed * expert_block(shape, architecture);
 }
 
 static double decoder(const struct wo_model_shape *shape, const struct architecture *architecture) {
@@ -117,7 +204,7 @@ static double decoder(const struct wo_model_shape *shape, const struct architect
   double sum = shape->vocab * shape->hidden * (shape->is_tied ? 1 : 2) + shape->positions * shape->hidden;
   if (architecture->has_head_bias) sum += shape->vocab;
   if (architecture->has_embedding_norm) sum += norm;
-  return sum + shape->layers * decoder_layer(shape, architecture) + norm;
+  return sum + decoder_layers(shape, architecture) + norm;
 }
 
 /* A layer of BERT and ViT: as GPT-2's. */
@@ -125,10 +212,11 @@ static double encoder_layer(const struct wo_model_shape *shape) {
   return 4 * shape->hidden * shape->hidden + 2 * shape->hidden * shape->intermediate + shape->intermediate + 9 * shape->hidden;
 }
 
-/* Two rows for the segments, the norm after the embedding, and the pooler. */
-static double bert(const struct wo_model_shape *shape) {
-  const double embedding = (shape->vocab + shape->positions + 2) * shape->hidden + 2 * shape->hidden;
-  return embedding + shape->layers * encoder_layer(shape) + shape->hidden * shape->hidden + shape->hidden;
+/* Rows for the segments, the norm after the embedding, and the pooler. */
+static double bert(const struct wo_model_shape *shape, int segments, bool has_pooler) {
+  const double embedding = (shape->vocab + shape->positions + segments) * shape->hidden + 2 * shape->hidden;
+  const double pooler = has_pooler ? shape->hidden * shape->hidden + shape->hidden : 0;
+  return embedding + shape->layers * encoder_layer(shape) + pooler;
 }
 
 /* Patches of 16 x 16 in three colours, the class token, and a head of 1000 classes. */
@@ -145,9 +233,22 @@ static double t5(const struct wo_model_shape *shape, int ffn_matrices) {
   return shape->vocab * shape->hidden * (shape->is_tied ? 1 : 2) + layers + 2 * shape->hidden + 2 * 32 * shape->heads;
 }
 
+double wo_model_shape_expert_weights(const struct wo_model_shape *shape) {
+  assert(shape != NULL);
+  const double width = shape->experts.width > 0 ? shape->experts.width : shape->intermediate;
+  return 3 * shape->hidden * width * shape->experts.count;
+}
+
+double wo_model_shape_expert_layers(const struct wo_model_shape *shape) {
+  assert(shape != NULL);
+  return shape->experts.count > 0 ? fmax(0, shape->layers - shape->experts.dense_layers) : 0;
+}
+
 double wo_model_shape_parameters(const struct wo_model_shape *shape) {
   assert(shape != NULL);
-  if (wo_view_is(shape->architecture, "bert")) return bert(shape);
+  if (wo_view_is(shape->architecture, "bert")) return bert(shape, 2, true);
+  if (wo_view_is(shape->architecture, "roberta")) return bert(shape, 1, true);
+  if (wo_view_is(shape->architecture, "distilbert")) return bert(shape, 0, false);
   if (wo_view_is(shape->architecture, "vit")) return vit(shape);
   if (wo_view_is(shape->architecture, "t5")) return t5(shape, 2);
   if (wo_view_is(shape->architecture, "t5-gated")) return t5(shape, 3);
@@ -159,7 +260,8 @@ double wo_model_shape_parameters(const struct wo_model_shape *shape) {
 
 const struct wo_model_layer *wo_model_shape_layer(const struct wo_model_shape *shape) {
   assert(shape != NULL);
-  if (wo_view_is(shape->architecture, "bert")) return &bert_layer;
+  if (wo_view_is(shape->architecture, "bert") || wo_view_is(shape->architecture, "roberta")) return &bert_layer;
+  if (wo_view_is(shape->architecture, "distilbert")) return &bert_layer;
   for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++) {
     const struct wo_model_layer *const layer = &architectures[i].layer;
     if (wo_view_is(shape->architecture, architectures[i].name)) return layer->norm_inputs > 0 ? layer : NULL;

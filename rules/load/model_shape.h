@@ -5,8 +5,8 @@
 #include "rules/load/rule.h"
 
 /* How a norm keeps its input: as it is; RMS norms written out in Python keep an fp32 copy of it, and what they scale with a
- * trained weight, in the input's format or (Gemma) in fp32. */
-enum wo_model_norm { WO_MODEL_NORM_PLAIN, WO_MODEL_NORM_ROOT, WO_MODEL_NORM_ROOT_FP32 };
+ * trained weight, in the input's format or (Gemma) in fp32; those that subtract the mean (Cohere) one more fp32 copy. */
+enum wo_model_norm { WO_MODEL_NORM_PLAIN, WO_MODEL_NORM_ROOT, WO_MODEL_NORM_ROOT_FP32, WO_MODEL_NORM_MEAN_FP32 };
 
 /* What a layer of the implementation in transformers (read off 5.17, torch 2.11) keeps for its backward pass. */
 struct wo_model_layer {
@@ -20,8 +20,11 @@ struct wo_model_layer {
   bool is_ffn_shared;   /* the activation keeps its output, which is that input */
   bool has_rotary;      /* queries and keys are turned, and so are not views of a common tensor */
   bool has_qk_norm;
-  bool has_softcap; /* of the logits */
-  int dropouts;     /* masks of hidden width */
+  bool has_softcap;      /* of the logits */
+  bool is_router_fp32;   /* the router of experts reads an fp32 copy */
+  bool has_shared_gate;  /* what the shared expert gives is scaled by a score */
+  int dropouts;          /* masks of hidden width */
+  bool is_output_copied; /* what attention gives is copied for the last projection */
 };
 
 /* The model that a printed name or path means, or NULL. Looks at the last part of a path (or at the name inside a cache folder
@@ -32,6 +35,11 @@ const struct wo_model_shape *wo_model_shape_find(const struct wo_pack *pack, str
 /* The parameters that the shape adds up to, exactly as the published implementation has them; 0 for an architecture that is not
  * known. Buffers (rotary tables, masks) are no parameters. */
 double wo_model_shape_parameters(const struct wo_model_shape *shape);
+
+/* Numbers of the feed-forward blocks of one layer with experts that belong to experts which tokens are sent to, and the layers
+ * that have such; 0 for a model without. */
+double wo_model_shape_expert_weights(const struct wo_model_shape *shape);
+double wo_model_shape_expert_layers(const struct wo_model_shape *shape);
 
 /* How a layer of it keeps activations, or NULL for an architecture of which that is not known. */
 const struct wo_model_layer *wo_model_shape_layer(const struct wo_model_shape *shape);

@@ -229,6 +229,24 @@ struct wo_term {
 };
 
 /* The shape of a well-known model, for logs that print its name alone. Counts; 0 = has none or not stated. */
+/* Feed-forward blocks of a layer, of which a router picks some for each token. Zero: a layer has one block. */
+struct wo_model_experts {
+  double count;
+  double per_token;
+  double width;        /* of one expert */
+  double shared_width; /* of those together that every token takes */
+  double dense_layers; /* layers with one plain block */
+};
+
+/* Attention whose keys and values are made of a narrow vector (DeepSeek). Zero: the usual one. */
+struct wo_model_latent {
+  double query_rank; /* 0: queries are made directly */
+  double rank;       /* of keys and values */
+  double plain;      /* width of a head's queries and keys without a position */
+  double rotary;     /* and with one; the keys' is shared by all heads */
+  double value;      /* width of a head's values */
+};
+
 struct wo_model_shape {
   struct wo_view id;
   const struct wo_view *names; /* last parts of published names: "Qwen2.5-7B" (wo_model_shape_find) */
@@ -242,9 +260,12 @@ struct wo_model_shape {
   double kv_heads;
   double head_dim;
   double vocab;
-  double positions; /* rows of a learned position table */
-  double experts;   /* feed-forward blocks of a layer, where there are several */
-  bool is_tied;     /* the output projection is the embedding table */
+  double positions;  /* rows of a learned position table */
+  double window;     /* tokens that layers with a window look back; 0: all layers see everything */
+  double full_every; /* one of so many layers sees everything all the same; 0: none */
+  struct wo_model_experts experts;
+  struct wo_model_latent latent;
+  bool is_tied; /* the output projection is the embedding table */
   struct wo_view source;
   struct wo_rule_place place;
 };

@@ -36,7 +36,7 @@ expect "json" whyoom --format = j
 expect "--format" whyoom --fo
 expect "fp8" whyoom budget --kv-dtype fp8
 expect "list" whyoom rules l
-expect "--max-model-len --max-num-seqs" whyoom budget --max
+expect "--max-model-len --max-num-batched-tokens --max-num-seqs" whyoom budget --max
 expect "" whyoom replay --capacity ""
 expect "" whyoom job.err re
 expect "bash fish zsh" whyoom -v completion ""

@@ -146,6 +146,12 @@ static const struct {
      "activations", 4000, 4000, 4000},
     {"micro-batch:2 seq-len:10 hidden:20 layers:3 checkpointing:full attention:flash quantize:4bit", "activations", 16000, 16000,
      18400},
+    {"micro-batch:2 seq-len:10 hidden:20 layers:3 attention:flash context-parallel:2", "activations", 20400, 20400, 20400},
+    {"micro-batch:2 seq-len:10 hidden:20 heads:4 kv-heads:1 layers:3 attention:flash", "activations", 37200, 37200, 37200},
+    /* two pieces on each of four stages: (2 x 4 + 3) / 8 of the layers; 2 passes: 4 pieces */
+    {"micro-batch:2 seq-len:10 hidden:20 layers:8 attention:flash pipeline:4 interleave:2", "activations", 27200, 149600, 149600},
+    {"micro-batch:2 seq-len:10 hidden:20 layers:8 attention:flash pipeline:4 interleave:2 grad-accum:2", "activations", 54400,
+     54400, 54400},
     {"micro-batch:2 seq-len:10 layers:3", "activations", -1, -1, -1},
     {"activations:30GiB@micro_batch=4 micro-batch:2", "activations", 15 * WO_GIB, 15 * WO_GIB, 15 * WO_GIB},
     {"activations:8GiB@micro_batch=4,seq_len=1000 micro-batch:4 seq-len:2000 attention:flash", "activations", 16 * WO_GIB,
@@ -158,11 +164,31 @@ static const struct {
     {"micro-batch:2 seq-len:10 vocab:1000 dtype:fp32", "logits", 160000, 240000, 400000},
     {"micro-batch:2 seq-len:10 vocab:1000 dtype:bf16 tensor-parallel:4", "logits", 50000, 70000, 90000},
     {"micro-batch:2 seq-len:10 vocab:1000 dtype:bf16 fused-loss", "logits", 0, 0, 45000},
+    {"micro-batch:2 seq-len:10 vocab:1000 dtype:bf16 context-parallel:2", "logits", 100000, 140000, 180000},
+    /* the last stage has them, and needs more for that; with more layers the first needs more */
+    {"micro-batch:2 seq-len:10 vocab:1000 hidden:20 heads:4 layers:4 pipeline:4 dtype:bf16 params:60000", "logits", 200000,
+     280000, 360000},
+    {"micro-batch:2 seq-len:10 vocab:1000 hidden:20 heads:4 layers:400 pipeline:4 dtype:bf16 params:60000", "logits", 0, 0, 0},
+    /* a table of the vocabulary on each end, the other 20000 divided by the stages */
+    {"vocab:1000 hidden:20 pipeline:4 dtype:bf16 params:60000", "weights", 50000, 50000, 50000},
     {"micro-batch:2 seq-len:10", "logits", -1, -1, -1},
     /* serving */
-    {"inference layers:3 heads:8 kv-heads:2 head-dim:16 max-model-len:100 max-num-seqs:5", "kv_cache", 38400, 192000, 192000},
+    {"inference layers:3 heads:8 kv-heads:2 head-dim:16 max-model-len:100 max-num-seqs:5", "kv_cache", 38400, 38400, 192000},
     {"inference layers:3 heads:8 hidden:128 max-model-len:100", "kv_cache", 153600, 153600, 153600},
     {"inference layers:3 heads:8 hidden:128 max-model-len:100 kv-dtype:fp8 tensor-parallel:2", "kv_cache", 38400, 38400, 38400},
+    {"inference layers:3 heads:8 kv-heads:2 head-dim:16 max-model-len:100 tensor-parallel:8", "kv_cache", 19200, 19200, 19200},
+    {"inference layers:3 heads:8 kv-heads:2 head-dim:16 max-model-len:100 pipeline:3", "kv_cache", 12800, 12800, 12800},
+    {"inference layers:3 heads:8 kv-heads:2 head-dim:16 micro-batch:4 seq-len:100", "kv_cache", 153600, 153600, 153600},
+    /* 100 tokens of a gated block: 2 x (3 x 30 + 4 x 10) each; 4 sequences of 1000 logits */
+    {"inference hidden:10 intermediate:30 vocab:1000 max-num-batched-tokens:100 max-num-seqs:4", "activations", 59200 * 0.8,
+     155200, 155200 * 1.15},
+    {"inference hidden:10 intermediate:30 vocab:1000 max-num-batched-tokens:100 max-num-seqs:1 tensor-parallel:2", "activations",
+     19000 * 0.8, 38800, 38800 * 1.15},
+    {"inference hidden:10 intermediate:30 vocab:100 micro-batch:2 seq-len:50 dtype:bf16", "activations", 26000 * 0.8, 26000,
+     40000 * 1.15},
+    {"inference hidden:10", "activations", -1, -1, -1},
+    {"inference enforce-eager", "graphs", 0, 0, 0},
+    {"inference micro-batch:1 seq-len:1", "graphs", NAN, NAN, NAN},
     {"inference params:1000 dtype:bf16 max-model-len:9", "gradients", NAN, NAN, NAN},
     {"inference params:1000 dtype:bf16", "kv_cache", -1, -1, -1},
     /* fixed parts */
@@ -229,6 +255,92 @@ static void test_layers(void **state) {
     if (fabs(bytes - rows[i].bytes) > 0.002 * rows[i].bytes) fail_msg("%s: %.0f, expected %.0f", options, bytes, rows[i].bytes);
     done(&sheet);
   }
+}
+
+/* The same of layers with experts, and with narrow keys (DeepSeek). */
+static void test_expert_layers(void **state) {
+  (void)state;
+#define MIXTRAL "hidden:4096 heads:32 kv-heads:8 head-dim:128 intermediate:14336 attention:sdpa dtype:bf16 layers:1"
+#define QWEN3 "hidden:2048 heads:32 kv-heads:4 head-dim:128 intermediate:6144 attention:sdpa dtype:bf16 layers:1"
+#define DEEPSEEK "hidden:2048 heads:16 intermediate:10944 attention:sdpa dtype:bf16 layers:1"
+#define ADAPTERS " lora-rank:16 lora-targets:all-linear autocast:off"
+  static const struct {
+    const char *architecture;
+    const char *options;
+    struct wo_model_experts experts;
+    struct wo_model_latent latent;
+    double bytes;
+    double copies; /* of all experts of a layer */
+    double adapters;
+  } rows[] = {
+      {"llama", MIXTRAL, {8, 2, 14336, 0, 0}, {0, 0, 0, 0, 0}, 348406, 0, 0},
+      {"qwen3", QWEN3, {128, 8, 768, 0, 0}, {0, 0, 0, 0, 0}, 194636, 0, 0},
+      {"qwen3", QWEN3 ADAPTERS, {128, 8, 768, 0, 0}, {0, 0, 0, 0, 0}, 214092, 2 * 128 * 3 * 2048 * 768.0, 20760576},
+      {"deepseek", DEEPSEEK, {64, 6, 1408, 2816, 0}, {0, 512, 128, 64, 128}, 209438, 0, 0},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct sheet sheet;
+    char options[512];
+    snprintf(options, sizeof options, "%s micro-batch:1 seq-len:1024 grad-accum:1", rows[i].options);
+    make(&sheet, options);
+    const struct wo_model_shape shape = {.architecture = wo_view_of(rows[i].architecture)};
+    sheet.input.has_layer = true;
+    sheet.input.layer = *wo_model_shape_layer(&shape);
+    sheet.input.experts = rows[i].experts;
+    sheet.input.latent = rows[i].latent;
+    const double bytes = wo__budget_layer(&sheet.input).mid;
+    if (fabs(bytes - rows[i].bytes) > 0.002 * rows[i].bytes) fail_msg("%s: %.0f, expected %.0f", options, bytes, rows[i].bytes);
+    assert_near("copies", wo__budget_expert_copies(&sheet.input), rows[i].copies);
+    assert_near("adapters", wo__budget_adapters(&sheet.input).mid, rows[i].adapters);
+    done(&sheet);
+  }
+}
+
+/* Experts divided over ranks: the rest of the weights is not, and states are divided over the ranks that have the same. */
+static void test_expert_parallel(void **state) {
+  (void)state;
+  static const struct {
+    const char *options;
+    double weights, optimizer;
+  } rows[] = {
+      /* 10000 parameters, 7680 of them of experts: 4 of 3 x 16 x 20 in each of two layers */
+      {"dtype:bf16 expert-parallel:4 gpus:8", 2 * (2320 + 1920), 8 * (2320 + 1920)},
+      {"dtype:bf16 expert-parallel:4 gpus:8 zero:1", 2 * (2320 + 1920), 8 * (2320 / 8.0 + 1920 / 2.0)},
+      {"dtype:bf16 expert-parallel:4 gpus:16 tensor-parallel:2 zero:1", 1160 * 2 + 960 * 2, 8 * (1160 / 8.0 + 960 / 2.0)},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct sheet sheet;
+    char options[256];
+    snprintf(options, sizeof options, "params:10000 layers:2 hidden:16 optimizer-dtype:fp32 optimizer:adam %s", rows[i].options);
+    make(&sheet, options);
+    sheet.input.experts = (struct wo_model_experts){4, 2, 20, 0, 0};
+    assert_int_equal(wo_budget_make(&sheet.input, &sheet.arena, &sheet.budget), WO_OK);
+    assert_near(options, find_row(&sheet.budget, "weights")->bytes.mid, rows[i].weights);
+    assert_near(options, find_row(&sheet.budget, "optimizer")->bytes.mid, rows[i].optimizer);
+    done(&sheet);
+  }
+}
+
+/* Narrow vectors in place of keys and values; layers with a window, one of four without; the room that is left. */
+static void test_cache(void **state) {
+  (void)state;
+  struct sheet sheet;
+  make(&sheet,
+       "inference params:1000 dtype:bf16 layers:4 heads:8 kv-heads:8 head-dim:16 hidden:128 vocab:10 max-model-len:100 "
+       "tensor-parallel:4 max-num-batched-tokens:1 max-num-seqs:1 enforce-eager capacity:2GiB gpu-memory-utilization:0.5");
+  assert_true(sheet.budget.has_room);
+  assert_near("a token", sheet.budget.token_bytes, 4 * 2 * 2 * 16 * 2);
+  assert_near("room", sheet.budget.room.mid, WO_GIB - sheet.budget.total.mid + find_row(&sheet.budget, "kv_cache")->bytes.mid);
+  sheet.input.window = 20;
+  sheet.input.full_every = 4;
+  assert_int_equal(wo_budget_make(&sheet.input, &sheet.arena, &sheet.budget), WO_OK);
+  assert_near("window", find_row(&sheet.budget, "kv_cache")->bytes.mid, 256 * (100 / 4.0 + 20 * 0.75) * 2);
+  assert_near("window", find_row(&sheet.budget, "kv_cache")->bytes.hi, 256 * 100 * 2);
+  sheet.input.window = 0;
+  sheet.input.latent = (struct wo_model_latent){0, 50, 16, 6, 16};
+  assert_int_equal(wo_budget_make(&sheet.input, &sheet.arena, &sheet.budget), WO_OK);
+  assert_near("latent", find_row(&sheet.budget, "kv_cache")->bytes.mid, 4 * 56 * 2 * 100);
+  done(&sheet);
 }
 
 /* Trained parameters that a rank gives, as PEFT prints them for all linear layers, and for queries and values. */
@@ -511,6 +623,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_components),
       cmocka_unit_test(test_layers),
+      cmocka_unit_test(test_expert_layers),
+      cmocka_unit_test(test_expert_parallel),
+      cmocka_unit_test(test_cache),
       cmocka_unit_test(test_adapter_counts),
       cmocka_unit_test(test_korthikanti),
       cmocka_unit_test(test_share_of_attention_scores),

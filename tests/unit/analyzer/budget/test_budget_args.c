@@ -171,9 +171,10 @@ static void test_every_key(void **state) {
     struct wo_err err = {0};
     char text[64];
     assert_int_equal(wo_budget_key_find(wo_view_of(option->name)), key);
-    wo_budget_value_text((enum wo_budget_key)key, 2, text, sizeof text);
+    const double number = key == WO_BUDGET_UTILISATION ? 0.5 : option->value ? 2 : 1;
+    wo_budget_value_text((enum wo_budget_key)key, number, text, sizeof text);
     assert_int_equal(apply(&input, option->name, key == WO_BUDGET_CAPACITY ? "2" : text, &err), WO_OK);
-    assert_true(input.values[key] == (option->value ? 2 : 1));
+    assert_true(input.values[key] == number);
   }
   assert_int_equal(wo_budget_key_find(WO_VIEW("model")), WO_BUDGET_KEY_COUNT_);
   assert_int_equal(wo_budget_key_find(WO_VIEW("")), WO_BUDGET_KEY_COUNT_);

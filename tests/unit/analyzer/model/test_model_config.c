@@ -55,6 +55,18 @@ static void test_counts(void **state) {
        "24, "
        "\"max_position_embeddings\": 2048, \"vocab_size\": 50272}",
        1315758080},
+      {"{\"model_type\": \"qwen3_moe\", \"hidden_size\": 2048, \"intermediate_size\": 6144, \"num_attention_heads\": 32, "
+       "\"head_dim\": 128, \"num_hidden_layers\": 48, \"num_key_value_heads\": 4, \"vocab_size\": 151936, \"num_experts\": 128, "
+       "\"num_experts_per_tok\": 8, \"moe_intermediate_size\": 768, \"decoder_sparse_step\": 1, \"sliding_window\": null}",
+       30532122624},
+      {"{\"model_type\": \"deepseek_v2\", \"hidden_size\": 2048, \"intermediate_size\": 10944, \"num_attention_heads\": 16, "
+       "\"num_hidden_layers\": 27, \"num_key_value_heads\": 16, \"vocab_size\": 102400, \"n_routed_experts\": 64, "
+       "\"n_shared_experts\": 2, \"num_experts_per_tok\": 6, \"moe_intermediate_size\": 1408, \"first_k_dense_replace\": 1, "
+       "\"kv_lora_rank\": 512, \"q_lora_rank\": null, \"qk_nope_head_dim\": 128, \"qk_rope_head_dim\": 64, \"v_head_dim\": 128}",
+       15706484224},
+      {"{\"model_type\": \"gemma3_text\", \"hidden_size\": 1152, \"intermediate_size\": 6912, \"num_attention_heads\": 4, "
+       "\"head_dim\": 256, \"num_hidden_layers\": 26, \"num_key_value_heads\": 1, \"vocab_size\": 262144, \"sliding_window\": 512}",
+       999885952},
       {"{\"model_type\": \"a-vision-model\", \"text_config\": {\"model_type\": \"qwen3\", \"hidden_size\": 1024, "
        "\"intermediate_size\": 3072, \"num_attention_heads\": 16, \"head_dim\": 128, \"num_hidden_layers\": 28, "
        "\"num_key_value_heads\": 8, \"vocab_size\": 151936, \"tie_word_embeddings\": true}}",

@@ -42,7 +42,7 @@ static void test_counts(void **state) {
   shape.architecture = WO_VIEW("qwen2"); /* biases of queries (8), keys and values (4 each) */
   assert_true(wo_model_shape_parameters(&shape) == 2 * (192 + 16 + 384 + 16) + 80 + 8);
   shape.architecture = WO_VIEW("llama");
-  shape.experts = 3; /* each with a column of the router */
+  shape.experts.count = 3; /* each with a column of the router */
   assert_true(wo_model_shape_parameters(&shape) == 2 * (192 + 3 * (384 + 8) + 16) + 80 + 8);
   shape.architecture = WO_VIEW("mamba");
   assert_true(wo_model_shape_parameters(&shape) == 0);
