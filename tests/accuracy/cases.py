@@ -119,6 +119,22 @@ for model, b, s in (("llama-2-13b", 2, 4096), ("qwen2.5-32b", 1, 2048), ("llama-
     lm(model, b, s, quantize="4bit", lora_rank=16, checkpointing=True, optimizer="paged-adam8bit")
 lm("llama-3.1-8b", 2, 4096, checkpointing=True)
 lm("llama-3.1-8b", 1, 2048, checkpointing=True, optimizer="adam8bit")
+# Experts; over the stub libraries.
+for model, b, s in (("mixtral-8x7b", 1, 2048), ("qwen3-30b-a3b", 2, 2048), ("olmoe-1b-7b", 4, 2048), ("deepseek-v2-lite", 4, 2048),
+                    ("qwen1.5-moe-a2.7b", 2, 2048)):
+    for targets in ("attention", "all-linear"):
+        lm(model, b, s, lora_rank=16, targets=targets)
+        lm(model, b, s, lora_rank=16, targets=targets, checkpointing=True)
+    lm(model, 2 * b, 2 * s, lora_rank=16, targets="attention", checkpointing=True)
+    lm(model, 4 * b, s, optimizer="sgd")
+    lm(model, 8 * b, s, optimizer="sgd", checkpointing=True)
+    lm(model, b, s)
+# Further layers; over the stub libraries.
+for model, b, s in (("gemma-3-1b", 2, 2048), ("gemma-3-4b", 1, 2048), ("granite-3.3-2b", 1, 2048), ("olmo-2-1b", 4, 1024), ("glm-4-9b-0414", 1, 2048),
+                    ("command-r7b", 1, 2048)):
+    lm(model, b, s)
+    lm(model, 2 * b, s, checkpointing=True)
+    lm(model, b, 2 * s, lora_rank=16)
 
 
 if __name__ == "__main__":

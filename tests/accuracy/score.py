@@ -218,7 +218,7 @@ def other_lines(rows):
     file = read("others.json")
     lines = ["\n## Other estimators\n", (HERE / "others.md.in").read_text(),
              "| estimator | runs | its error | largest | the budget's error | largest |\n| --- | ---: | ---: | ---: | ---: | ---: |"]
-    for name in ("accelerate", "deepspeed", "llm-analysis"):
+    for name in ("accelerate", "deepspeed", "llm-analysis", "megatron-lm", "megatron-lm-selective", "cookbook"):
         both = [(file["others"][row["id"]][name] / row["real"] - 1, row["error"]) for row in rows if name in file["others"].get(row["id"], {})]
         cells = [f"{100 * figure:{sign}.1f} %" for at in (0, 1) for figure, sign in
                  ((statistics.median(abs(pair[at]) for pair in both), ""), (max((pair[at] for pair in both), key=abs), "+"))]
@@ -258,6 +258,8 @@ def groups_of(row):
     case = row["case"]
     if case.get("strategy"):
         return "DeepSpeed's ZeRO" if case["strategy"].startswith("zero") else "FSDP" if case["strategy"].startswith("fsdp") else "DDP"
+    if case["model"].startswith(("mixtral", "qwen3-30b", "qwen1.5-moe", "olmoe", "deepseek-v2")):
+        return "mixtures of experts"
     if case.get("quantize"):
         return f"QLoRA, {case['quantize'][0]} bits"
     if case.get("lora_rank"):
