@@ -307,13 +307,15 @@ static void make_stage(const struct wo_budget_input *input, struct wo_arena *are
 static void make_once(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget *budget) {
   make_stage(input, arena, budget);
   if (input->values[WO_BUDGET_PIPELINE] <= 1 || input->values[WO_BUDGET_INFERENCE] > 0) return;
+  if (input->values[WO_BUDGET_PIPELINE_STAGE] == WO_BUDGET_FIRST_STAGE) return;
   struct wo_budget_input *const changed = wo_arena_alloc(arena, sizeof *changed);
   struct wo_budget *const last = wo_arena_alloc(arena, sizeof *last);
   if (!changed || !last) return;
   *changed = *input;
   changed->is_last_stage = true;
   make_stage(changed, arena, last);
-  if (last->total.mid > budget->total.mid) *budget = *last;
+  const bool is_asked = input->values[WO_BUDGET_PIPELINE_STAGE] == WO_BUDGET_LAST_STAGE;
+  if (is_asked || last->total.mid > budget->total.mid) *budget = *last;
 }
 
 /* A budget of each end of a pipeline, and their texts. */

@@ -121,7 +121,7 @@ static void add_live_parameters(struct wo_budget_maker *maker) {
 
 /* Full sharding: the unit in use is whole, with its gradient; prefetching gathers up to two more. */
 static void add_gathered(struct wo_budget_maker *maker) {
-  const bool is_deepspeed = value(maker, WO_BUDGET_ZERO) > 1 && value(maker, WO_BUDGET_UNIT) == 0;
+  const bool is_deepspeed = wo__budget_is_deepspeed(maker) && value(maker, WO_BUDGET_UNIT) == 0;
   if (is_deepspeed && maker->is_training && value(maker, WO_BUDGET_PARAMS) > 0) {
     add_live_parameters(maker);
     add_zero_bucket(maker);
@@ -227,12 +227,13 @@ static void add_step(struct wo_budget_maker *maker) {
   const bool is_adam = optimizer == 0 || optimizer == WO_BUDGET_ADAM || optimizer == WO_BUDGET_ADAMW;
   const bool is_factored = optimizer == WO_BUDGET_ADAFACTOR;
   if (value(maker, WO_BUDGET_OFFLOAD_OPTIMIZER) > 0) return;
-  if (value(maker, WO_BUDGET_ZERO) > 1 && wo__budget_is_16bit(value(maker, WO_BUDGET_DTYPE))) {
+  if (wo__budget_is_deepspeed(maker) && wo__budget_is_16bit(value(maker, WO_BUDGET_DTYPE))) {
     add_zero_step(maker, is_adam);
     return;
   }
   if (!(is_adam || is_factored)) return;
-  if (value(maker, WO_BUDGET_MASTER) > 0 || value(maker, WO_BUDGET_TENSOR) > 1 || value(maker, WO_BUDGET_PIPELINE) > 1) return;
+  if (value(maker, WO_BUDGET_MASTER) > 0 || value(maker, WO_BUDGET_MEGATRON) > 0) return;
+  if (value(maker, WO_BUDGET_TENSOR) > 1 || value(maker, WO_BUDGET_PIPELINE) > 1) return;
   const double largest = fmin(wo__budget_table(maker), maker->trained_p.mid);
   const double count = is_adam ? maker->trained_p.mid : largest;
   const double each = is_adam ? wo__budget_moment_bytes(maker).mid : wo__budget_is_16bit(value(maker, WO_BUDGET_DTYPE)) ? 16 : 8;
@@ -291,11 +292,14 @@ static void add_rounding(struct wo_budget_maker *maker) {
 
 /* cuBLAS and cuBLASLt keep a workspace for each stream, from the allocator: 32 MiB each on Hopper cards, 8 before. */
 static void add_workspace(struct wo_budget_maker *maker) {
-  if (!wo__budget_has_layer(maker->input)) return;
+  const bool is_megatron = value(maker, WO_BUDGET_MEGATRON) > 0;
+  if (!wo__budget_has_layer(maker->input) && !is_megatron) return;
   struct wo_budget_row *const row = wo__budget_add_row(maker, "buffers", "cuBLAS workspace");
   row->is_known = true;
-  row->bytes = (struct wo_interval){8 * WO_MIB, 64 * WO_MIB, 128 * WO_MIB};
-  row->assumption = WO_VIEW("two of 32 MiB on Hopper cards; 8 MiB on others");
+  row->bytes = is_megatron ? (struct wo_interval){32 * WO_MIB, 128 * WO_MIB, 256 * WO_MIB}
+                           : (struct wo_interval){8 * WO_MIB, 64 * WO_MIB, 128 * WO_MIB};
+  row->assumption = is_megatron ? WO_VIEW("of PyTorch and Transformer Engine, and temporaries")
+                                : WO_VIEW("two of 32 MiB on Hopper cards; 8 MiB on others");
 }
 
 void wo__budget_add_buffers(struct wo_budget_maker *maker) {
@@ -306,10 +310,10 @@ void wo__budget_add_buffers(struct wo_budget_maker *maker) {
   } else if (value(maker, WO_BUDGET_FSDP) == 2 && maker->data_parallel > 1 && has_params) {
     add_gathered_model(maker);
   } else if (maker->data_parallel > 1 && maker->is_training && has_params) {
-    if (value(maker, WO_BUDGET_ZERO) > 1) {
+    if (wo__budget_is_deepspeed(maker)) {
       add_zero_bucket(maker);
       add_largest_gradient(maker);
-    } else if (!is_fsdp_off && value(maker, WO_BUDGET_ZERO) == 0) {
+    } else if (!is_fsdp_off && value(maker, WO_BUDGET_ZERO) == 0 && value(maker, WO_BUDGET_MEGATRON) == 0) {
       add_ddp_buckets(maker);
     }
   }

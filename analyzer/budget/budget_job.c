@@ -98,6 +98,7 @@ static void take_settings(const struct taker *taker) {
       {"sharding", "shard_grad_op", WO_BUDGET_FSDP, 2},
       {"sharding", "no_shard", WO_BUDGET_FSDP, 3},
       {"sharding", "optimizer", WO_BUDGET_ZERO, 2},
+      {"sharding", "optimizer", WO_BUDGET_MEGATRON, 1},
   };
   for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
     const struct source *const source = &sources[i];

@@ -148,6 +148,8 @@ static struct wo_interval logits_each(const struct wo_budget_input *input) {
   const double capped = wo__budget_has_layer(input) && input->layer.has_softcap ? number : 0;
   const double form = value(input, WO_BUDGET_LOSS_FORM);
   const double shifted = 20 + capped, plain = 12 + capped;
+  if (value(input, WO_BUDGET_MEGATRON) > 0)
+    return is_fp32(input) ? (struct wo_interval){8, 8, 12} : (struct wo_interval){6, 6, 10};
   if (form == WO_BUDGET_SHIFTED) return (struct wo_interval){16 + capped, shifted, 24 + capped};
   if (wo__budget_has_layer(input)) return (struct wo_interval){plain, plain, form == WO_BUDGET_PLAIN ? plain + number : shifted};
   return is_fp32(input) ? (struct wo_interval){8, 12, 20} : (struct wo_interval){10, 14, 18};
@@ -177,6 +179,9 @@ void wo__budget_logits(const struct wo_budget_input *input, struct wo_arena *are
                                        t > 1 ? " / tensor parallel" : ""));
   row->assumption =
       is_fused ? WO_VIEW("a chunk of an eighth at the most")
+      : value(input, WO_BUDGET_MEGATRON) > 0
+          ? WO_VIEW("the logits and their fp32 softmax, in which the gradient is made; a further fp32 copy with its fused kernel "
+                    "(high end)")
       : value(input, WO_BUDGET_LOSS_FORM) == WO_BUDGET_SHIFTED
           ? WO_VIEW("4 B each for the logits, their shifted copy, its log-softmax and the gradients of both")
       : value(input, WO_BUDGET_LOSS_FORM) == WO_BUDGET_PLAIN

@@ -55,6 +55,9 @@ struct wo_interval wo__budget_master_bytes(const struct wo_budget_maker *maker);
  * are not known. */
 struct wo_interval wo__budget_unquantised(const struct wo_budget_maker *maker, double count);
 
+/* Whether DeepSpeed divides the states, which has buffers of its own. */
+bool wo__budget_is_deepspeed(const struct wo_budget_maker *maker);
+
 /* Parameters of one embedding table on this rank. */
 double wo__budget_table(const struct wo_budget_maker *maker);
 

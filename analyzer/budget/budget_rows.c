@@ -106,6 +106,7 @@ void wo__budget_read_formats(struct wo_budget_maker *maker) {
   maker->gradient = maker->weight;
   if (dtype == WO_BUDGET_FP8) maker->gradient = wo_interval_exact(2);
   if (maker->is_partial && wo__budget_is_16bit(dtype)) maker->gradient = wo__budget_trained_bytes(maker);
+  if (value(maker, WO_BUDGET_MEGATRON) > 0) maker->gradient = wo_interval_exact(4);
   if (gradient > 0) maker->gradient = wo_interval_exact(gradient);
 }
 
@@ -131,7 +132,8 @@ struct wo_interval wo__budget_moment_bytes(const struct wo_budget_maker *maker) 
   const double stated = wo_budget_dtype_bytes(value(maker, WO_BUDGET_OPTIMIZER_DTYPE));
   const double dtype = value(maker, WO_BUDGET_DTYPE);
   if (stated > 0) return wo_interval_exact(stated);
-  if (value(maker, WO_BUDGET_MASTER) > 0 || (value(maker, WO_BUDGET_ZERO) > 1 && dtype != 0)) return wo_interval_exact(4);
+  const bool is_mixed = value(maker, WO_BUDGET_ZERO) > 1 || value(maker, WO_BUDGET_MEGATRON) > 0;
+  if (value(maker, WO_BUDGET_MASTER) > 0 || (is_mixed && dtype != 0)) return wo_interval_exact(4);
   if (dtype == WO_BUDGET_FP32 || dtype == WO_BUDGET_AMP) return wo_interval_exact(4);
   if (dtype == 0 || maker->is_partial) return (struct wo_interval){2, 4, 4};
   return wo__budget_has_layer(maker->input) ? wo_interval_exact(2) : (struct wo_interval){2, 2, 4};
@@ -143,8 +145,12 @@ struct wo_interval wo__budget_master_bytes(const struct wo_budget_maker *maker) 
   const bool is_small = wo__budget_is_16bit(dtype) || dtype == WO_BUDGET_FP8;
   if (value(maker, WO_BUDGET_MASTER) > 0) return wo_interval_exact(4);
   if (!is_small || value(maker, WO_BUDGET_OPTIMIZER_DTYPE) > 0) return wo_interval_exact(0);
-  if (value(maker, WO_BUDGET_ZERO) > 1) return wo_interval_exact(4);
+  if (value(maker, WO_BUDGET_ZERO) > 1 || value(maker, WO_BUDGET_MEGATRON) > 0) return wo_interval_exact(4);
   return wo__budget_has_layer(maker->input) ? wo_interval_exact(0) : (struct wo_interval){0, 0, 4};
+}
+
+bool wo__budget_is_deepspeed(const struct wo_budget_maker *maker) {
+  return value(maker, WO_BUDGET_ZERO) > 1 && value(maker, WO_BUDGET_MEGATRON) == 0;
 }
 
 /* Parameters of one embedding table on this rank. */

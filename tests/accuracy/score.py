@@ -111,7 +111,7 @@ CONTEXT = (0.3 * 2 ** 30, 0.5 * 2 ** 30, 0.75 * 2 ** 30)
 
 
 def score_published(whyoom, run):
-    options = None if run["doubtful"] else published_options(run["settings"])
+    options = run.get("options") or (None if run["doubtful"] else published_options(run["settings"]))
     said = budget(whyoom, options, may_fail=True) if options else None
     if not said:
         return None
@@ -124,12 +124,13 @@ def score_published(whyoom, run):
     real = run["bytes"]
     return {"id": run["id"], "error": assumed / real - 1, "width": (high - low) / real, "inside": low <= real <= high, "peak": said["peak"], "real": real,
             "assumed": assumed, "low": low, "high": high, "peaks": {}, "aside": run["aside"], "options": options, "measured": run["measured"],
-            "framework": run["settings"]["framework"], "source": run["source"]}
+            "framework": run.get("framework") or run["settings"]["framework"], "source": run["source"]}
 
 
 def published_rows(whyoom):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        return [row for row in pool.map(lambda run: score_published(whyoom, run), read("public.json")["published"]) if row]
+        runs = read("public.json")["published"] + read("megatron.json")["runs"]
+        return [row for row in pool.map(lambda run: score_published(whyoom, run), runs) if row]
 
 
 # ---- Our own ----
