@@ -252,7 +252,7 @@ static double usable(const struct wo_budget_input *input) {
   return input->values[WO_BUDGET_CAPACITY] * (share > 0 ? share : 1);
 }
 
-/* What an engine has left for its cache. CUDA graphs are made beside the part that it may use. */
+/* What an engine has left for its cache. CUDA graphs and the context are made beside the part that it may use. */
 static void find_room(const struct wo_budget_input *input, struct wo_budget *budget) {
   struct wo_interval other = {0, 0, 0};
   if (!wo__budget_is_engine(input) || input->values[WO_BUDGET_CAPACITY] == 0) return;
@@ -260,8 +260,8 @@ static void find_room(const struct wo_budget_input *input, struct wo_budget *bud
     const struct wo_budget_row *const row = &budget->rows[i];
     if (wo_view_is(row->id, "kv_cache") || row->rank >= 0) continue;
     if (!row->is_known) return;
-    const bool is_beside = wo_view_is(row->id, "graphs") && input->values[WO_BUDGET_UTILISATION] > 0;
-    if (!is_beside) other = wo_interval_plus(other, row->bytes);
+    const bool is_beside = wo_view_is(row->id, "graphs") || wo_view_is(row->id, "context");
+    if (!is_beside || input->values[WO_BUDGET_UTILISATION] == 0) other = wo_interval_plus(other, row->bytes);
   }
   const double all = usable(input);
   budget->token_bytes = wo__budget_cached_token(input);

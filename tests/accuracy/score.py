@@ -22,6 +22,8 @@ OPTIMIZERS = {"adamw-single": "adamw-fused"}  # neither handles all parameters a
 def options_of(run):
     """The settings of a run as options, or None where the budget has none for one of them."""
     case = run["case"]
+    if case["kind"] == "inference":
+        return ["--model", case["model"], "--dtype", case["dtype"], "--inference", "--micro-batch", str(case["micro_batch"]), "--seq-len", str(case["seq_len"])]
     if case["kind"] != "lm" or case.get("dora"):
         return None
     given = ["--model", case["model"], "--dtype", case["dtype"], "--micro-batch", case["micro_batch"], "--seq-len", case["seq_len"],
@@ -227,6 +229,44 @@ def other_lines(rows):
     return lines
 
 
+# ---- Serving ----
+
+GIB = 2 ** 30
+
+
+def serving_of(whyoom, start):
+    """What a start of an engine printed, beside what the budget says: kind -> (error, inside, width)."""
+    said = budget(whyoom, start["options"])
+    rows = {row["id"]: row["bytes"] for row in said["components"] if row["bytes"]}
+    ends = {"weights": [sum(rows[name][end] for name in ("weights", "embeddings") if name in rows) for end in ("low", "assumed", "high")],
+            "forward pass": [rows["activations"][end] for end in ("low", "assumed", "high")]}
+    real = {"weights": start["weights_gib"], "forward pass": start["pass_gib"]}
+    room = said["kv_cache_room"]
+    if room:
+        ends["room for the cache"], real["room for the cache"] = [room["bytes"][end] for end in ("low", "assumed", "high")], start["kv_cache_gib"]
+        if start["kv_tokens"] and start["kv_cache_gib"]:
+            ends["bytes of a token"] = [room["bytes_per_token"]] * 3
+            real["bytes of a token"] = start["kv_cache_gib"] / start["kv_tokens"]
+    if "--max-num-seqs" in start["options"] and "--max-num-batched-tokens" in start["options"]:
+        ends["forward pass, tokens and sequences stated"], real["forward pass, tokens and sequences stated"] = ends["forward pass"], start["pass_gib"]
+    return {kind: (ends[kind][1] / (real[kind] * GIB) - 1, ends[kind][0] <= real[kind] * GIB <= ends[kind][2], (ends[kind][2] - ends[kind][0]) / (real[kind] * GIB))
+            for kind in ends if real[kind]}
+
+
+def serving_lines(whyoom):
+    starts = read("serving.json")["starts"]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        scored = list(pool.map(lambda start: serving_of(whyoom, start), starts))
+    lines = ["\n## Serving engines\n", (HERE / "serving.md.in").read_text(),
+             "| | starts | inside | error | width |\n| --- | ---: | ---: | ---: | ---: |"]
+    for kind in ("weights", "bytes of a token", "forward pass", "forward pass, tokens and sequences stated", "room for the cache"):
+        got = [one[kind] for one in scored if kind in one]
+        inside = "" if kind in ("weights", "bytes of a token") else sum(one[1] for one in got)
+        lines.append(f"| {kind} | {len(got)} | {inside} | {100 * statistics.median(abs(one[0]) for one in got):.1f} % | "
+                     f"{100 * statistics.median(one[2] for one in got):.0f} % |")
+    return lines
+
+
 # ---- The page ----
 
 PAGE = HERE.parent.parent / "docs" / "accuracy.md"
@@ -238,7 +278,7 @@ def gib(count):
 
 def name_of(case):
     """Short, and with all that tells two cases apart: "llama-2-7b 1x2048 bf16 4bit r16 again"."""
-    words = [case["dtype"]]
+    words = [case["dtype"]] + (["served"] if case["kind"] == "inference" else [])
     words += [case["quantize"] + ("" if case.get("double_quant", True) else " single")] if case.get("quantize") else []
     words += [f"r{case['lora_rank']}" + (" qv" if case.get("targets") == "attention" else "") + (" dropout" if case.get("lora_dropout") else "")] if case.get("lora_rank") else []
     words += [f"{case['strategy']}/{case['gpus']}"] if case.get("strategy") else []
@@ -257,6 +297,8 @@ def line_of(row, name):
 
 def groups_of(row):
     case = row["case"]
+    if case["kind"] == "inference":
+        return "a prompt and 8 tokens more"
     if case.get("strategy"):
         return "DeepSpeed's ZeRO" if case["strategy"].startswith("zero") else "FSDP" if case["strategy"].startswith("fsdp") else "DDP"
     if case["model"].startswith(("mixtral", "qwen3-30b", "qwen1.5-moe", "olmoe", "deepseek-v2")):
@@ -291,6 +333,7 @@ def page(whyoom):
     if counts["fits", False]:
         lines.append("\n*fits* and did not run: " + ", ".join(f"`{name}`" for name in counts["fits", False]) + ".")
     lines += other_lines(every)
+    lines += serving_lines(whyoom)
     published = published_rows(whyoom)
     lines.append("\n## Published by others\n\n" + (HERE / "published.md.in").read_text())
     lines.append("| framework | runs | inside | width | error | worst |\n| --- | ---: | ---: | ---: | ---: | ---: |")

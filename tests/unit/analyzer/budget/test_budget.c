@@ -330,7 +330,9 @@ static void test_cache(void **state) {
        "tensor-parallel:4 max-num-batched-tokens:1 max-num-seqs:1 enforce-eager capacity:2GiB gpu-memory-utilization:0.5");
   assert_true(sheet.budget.has_room);
   assert_near("a token", sheet.budget.token_bytes, 4 * 2 * 2 * 16 * 2);
-  assert_near("room", sheet.budget.room.mid, WO_GIB - sheet.budget.total.mid + find_row(&sheet.budget, "kv_cache")->bytes.mid);
+  assert_near("room", sheet.budget.room.mid,
+              WO_GIB - sheet.budget.total.mid + find_row(&sheet.budget, "kv_cache")->bytes.mid +
+                  find_row(&sheet.budget, "context")->bytes.mid);
   sheet.input.window = 20;
   sheet.input.full_every = 4;
   assert_int_equal(wo_budget_make(&sheet.input, &sheet.arena, &sheet.budget), WO_OK);
