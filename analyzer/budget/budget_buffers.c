@@ -12,11 +12,9 @@
 #define NCCL_LOW (32 * WO_MIB)
 #define NCCL_HIGH (512 * WO_MIB)
 
-/* DeepSpeed's defaults, in numbers: the bucket that reduces gradients; in stage 3, parameters that may be whole at
- * once, and those that the step handles at once. */
+/* DeepSpeed's defaults, in numbers: the bucket that reduces gradients; in stage 3, parameters that may be whole at once. */
 #define ZERO_BUCKET 5e8
 #define ZERO_LIVE 1e9
-#define ZERO_GROUP 1e9
 
 static double value(const struct wo_budget_maker *maker, enum wo_budget_key key) {
   return maker->input->values[key];
@@ -189,6 +187,20 @@ static void add_copies(struct wo_budget_maker *maker) {
   wo__budget_set_shares(row, 1, is_again ? 0 : 1, is_again || is_quantised ? 0 : 1, 0, 0, 0);
 }
 
+/* DoRA multiplies its adapter by a unit matrix for the norm of each weight, forward and where a layer is computed again. */
+static void add_dora_norms(struct wo_budget_maker *maker) {
+  const double bytes = wo__budget_dora_norms(maker->input);
+  if (bytes == 0) return;
+  struct wo_budget_row *const row = wo__budget_add_row(maker, "buffers", "norms of DoRA");
+  row->is_known = true;
+  row->bytes = (struct wo_interval){bytes / 2, bytes, 1.3 * bytes};
+  row->formula = WO_VIEW("4 x in x in + 10 x in x out B");
+  row->assumption = WO_VIEW("for one weight, the widest one that has an adapter");
+  const double again = value(maker, WO_BUDGET_CHECKPOINTING) == WO_BUDGET_FULL ? 1 : 0;
+  wo__budget_set_shares(row, 0, 0, again, again, 0, 0);
+  row->share[WO_BUDGET_FORWARD] = (struct wo_interval){0, again > 0 ? 0 : 1, 1};
+}
+
 /* The embedding's gradient is made whole; where the output projection is the same table, the sum of both stands beside it. */
 static void add_table_gradient(struct wo_budget_maker *maker) {
   const double tables = maker->input->embedding_tables;
@@ -199,53 +211,11 @@ static void add_table_gradient(struct wo_budget_maker *maker) {
   struct wo_budget_row *const row = wo__budget_add_row(maker, "buffers", "gradient of the embedding");
   row->is_known = true;
   row->bytes = wo__budget_product(wo_interval_exact(count * wo__budget_table(maker)), maker->gradient);
+  if (value(maker, WO_BUDGET_FUSED_LOSS) > 0) row->bytes.lo /= 2; /* the head's may be made with the loss */
   row->formula = wo_arena_format(maker->arena, "%.0f x %.0f x %g B", count, wo__budget_table(maker), maker->gradient.mid);
   row->assumption = tables == 1 ? WO_VIEW("made whole and added to that of the head, the same table")
                                 : WO_VIEW("made whole and added to that of earlier passes");
   wo__budget_set_only(row, WO_BUDGET_GRADIENTS);
-}
-
-/* DeepSpeed makes fp32 gradients of its partition for the step; PyTorch's Adam has its temporaries besides, DeepSpeed's own none.
- */
-static void add_zero_step(struct wo_budget_maker *maker, bool is_torch_adam) {
-  const double share = maker->trained_p.mid / maker->data_parallel;
-  const double count = maker->stage >= 3 ? fmin(share, ZERO_GROUP) : share, part = 4 * count;
-  struct wo_budget_row *const row = wo__budget_add_row(maker, "buffers", "temporaries of the step");
-  row->is_known = true;
-  row->bytes = (struct wo_interval){part, is_torch_adam ? 2 * part : part, is_torch_adam ? 2 * part : part};
-  row->formula = wo_arena_format(maker->arena, "%.0f x %d B", count, is_torch_adam ? 8 : 4);
-  row->assumption =
-      is_torch_adam
-          ? WO_VIEW("fp32 gradients of the partition, and PyTorch's temporaries, which DeepSpeed's own Adam does not make")
-          : WO_VIEW("fp32 gradients of the partition");
-  wo__budget_set_only(row, WO_BUDGET_STEP);
-}
-
-/* PyTorch's optimizers handle all parameters at once, with a temporary for each; fused and 8-bit ones have none. */
-static void add_step(struct wo_budget_maker *maker) {
-  const double optimizer = value(maker, WO_BUDGET_OPTIMIZER);
-  const bool is_adam = optimizer == 0 || optimizer == WO_BUDGET_ADAM || optimizer == WO_BUDGET_ADAMW;
-  const bool is_factored = optimizer == WO_BUDGET_ADAFACTOR;
-  if (value(maker, WO_BUDGET_OFFLOAD_OPTIMIZER) > 0) return;
-  if (wo__budget_is_deepspeed(maker) && wo__budget_is_16bit(value(maker, WO_BUDGET_DTYPE))) {
-    add_zero_step(maker, is_adam);
-    return;
-  }
-  if (!(is_adam || is_factored)) return;
-  if (value(maker, WO_BUDGET_MASTER) > 0 || value(maker, WO_BUDGET_MEGATRON) > 0) return;
-  if (value(maker, WO_BUDGET_TENSOR) > 1 || value(maker, WO_BUDGET_PIPELINE) > 1) return;
-  const double largest = fmin(wo__budget_table(maker), maker->trained_p.mid);
-  const double count = is_adam ? maker->trained_p.mid : largest;
-  const double each = is_adam ? wo__budget_moment_bytes(maker).mid : wo__budget_is_16bit(value(maker, WO_BUDGET_DTYPE)) ? 16 : 8;
-  const double bytes = count * each / wo__budget_divided(maker, 1);
-  if (bytes == 0) return;
-  struct wo_budget_row *const row = wo__budget_add_row(maker, "buffers", "temporaries of the step");
-  row->is_known = true;
-  row->bytes = (struct wo_interval){optimizer == 0 ? 0 : bytes, bytes, bytes};
-  row->formula = wo_arena_format(maker->arena, "%.0f x %g B", count, each);
-  row->assumption = is_adam ? WO_VIEW("a root of all second moments at once; none with a fused optimizer")
-                            : WO_VIEW("fp32 copies of the largest weight");
-  wo__budget_set_only(row, WO_BUDGET_STEP);
 }
 
 /* What the caching allocator leaves unused behind a tensor: from 10 MiB on, segments are whole multiples of 2 MiB, and a rest of
@@ -320,8 +290,9 @@ void wo__budget_add_buffers(struct wo_budget_maker *maker) {
   add_dequantised(maker);
   if (!maker->is_training) return;
   add_copies(maker);
+  add_dora_norms(maker);
   add_table_gradient(maker);
-  add_step(maker);
+  wo__budget_add_step(maker);
   add_rounding(maker);
   add_workspace(maker);
 }

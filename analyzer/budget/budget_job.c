@@ -76,6 +76,8 @@ static void take_settings(const struct taker *taker) {
       {"optimizer", "paged_adamw_8bit", WO_BUDGET_OPTIMIZER, WO_BUDGET_PAGED_ADAM8BIT},
       {"optimizer", "lion_8bit", WO_BUDGET_OPTIMIZER, WO_BUDGET_LION8BIT},
       {"optimizer", "8bit", WO_BUDGET_OPTIMIZER, WO_BUDGET_ADAM8BIT},
+      {"optimizer", "galore", WO_BUDGET_OPTIMIZER, WO_BUDGET_GALORE},
+      {"optimizer", "muon", WO_BUDGET_OPTIMIZER, WO_BUDGET_MUON},
       {"optimizer", "adafactor", WO_BUDGET_OPTIMIZER, WO_BUDGET_ADAFACTOR},
       {"optimizer", "lion", WO_BUDGET_OPTIMIZER, WO_BUDGET_LION},
       {"optimizer", "adamw_torch_fused", WO_BUDGET_OPTIMIZER, WO_BUDGET_ADAMW_FUSED},

@@ -280,12 +280,38 @@ static double expert_bytes(const struct way *way) {
   return experts->per_token * row + router + gate + ffn_bytes(way, experts->shared_width);
 }
 
+/* DoRA keeps what each weight gave, and what its adapter did, to scale them. */
+static double dora_bytes(const struct way *way) {
+  struct wo_budget_weight weights[WO_BUDGET_WEIGHTS];
+  const size_t count = wo__budget_weights(way->input, false, weights);
+  double sum = 0;
+  if (value(way, WO_BUDGET_DORA) == 0 || way->targets == 0) return 0;
+  for (size_t i = 0; i < count; i++) {
+    if (weights[i].part >= way->targets) sum += weights[i].out;
+  }
+  return sum * (way->inner + (way->is_cast ? 2 : 4));
+}
+
+double wo__budget_dora_norms(const struct wo_budget_input *input) {
+  struct wo_budget_weight weights[WO_BUDGET_WEIGHTS];
+  const size_t count = wo__budget_weights(input, false, weights);
+  const double targets = input->values[WO_BUDGET_LORA_TARGETS] > 0 ? input->values[WO_BUDGET_LORA_TARGETS] : WO_BUDGET_ALL_LINEAR;
+  double most = 0;
+  if (input->values[WO_BUDGET_DORA] == 0) return 0;
+  for (size_t i = 0; i < count; i++) {
+    const double bytes = 4 * weights[i].in * weights[i].in + 10 * weights[i].in * weights[i].out;
+    if (weights[i].part >= targets && bytes > most) most = bytes;
+  }
+  return most;
+}
+
 /* The mean of a model's layers. */
 static double layer_bytes(const struct way *way) {
   const double hidden = value(way, WO_BUDGET_HIDDEN), share = expert_share(way);
   const double inputs = way->targets == 0 ? trained_inputs(way) : adapter_inputs(way);
   const double ffn = (share < 1 ? (1 - share) * ffn_bytes(way, ffn_width(way)) : 0) + (share > 0 ? share * expert_bytes(way) : 0);
-  return way->layer->norm_inputs * norm_bytes(way) * hidden + inputs + attention_bytes(way) + ffn + way->layer->dropouts * hidden;
+  return way->layer->norm_inputs * norm_bytes(way) * hidden + inputs + attention_bytes(way) + ffn +
+         way->layer->dropouts * hidden + dora_bytes(way);
 }
 
 /* PEFT adds the product of its adapters to a copy of all experts of a layer, in 16 bits, and the backward pass reads that copy.
@@ -388,18 +414,33 @@ struct wo_interval wo__budget_layer_end(const struct wo_budget_input *input) {
 
 /* ---- Adapters ---- */
 
+double wo__budget_sum_weights(const struct wo_budget_input *input,
+                              double (*of)(const struct wo_budget_input *input, struct wo_budget_weight weight)) {
+  struct wo_budget_weight weights[WO_BUDGET_WEIGHTS];
+  const double mixed = wo__budget_expert_layers(input);
+  double sum = 0;
+  for (int has_experts = 0; has_experts < 2; has_experts++) {
+    const size_t count = wo__budget_weights(input, has_experts > 0, weights);
+    const double layers = has_experts > 0 ? mixed : input->values[WO_BUDGET_LAYERS] - mixed;
+    for (size_t i = 0; i < count; i++) sum += layers * of(input, weights[i]);
+  }
+  return sum;
+}
+
 /* Parameters of a pair of narrow matrices for each of these weights, or fewer of them. */
 static double adapters_of_layer(const struct wo_budget_input *input, bool has_experts, double targets) {
   struct wo_budget_weight weights[WO_BUDGET_WEIGHTS];
   const size_t count = wo__budget_weights(input, has_experts, weights);
+  const double rank = input->values[WO_BUDGET_LORA_RANK];
   double sum = 0;
   for (size_t i = 0; i < count; i++) {
     /* Gate and second half of an expert are one weight, whose adapter has twice the rank. */
     const double times =
         weights[i].experts == 0 ? 1 : weights[i].experts * (weights[i].in == input->values[WO_BUDGET_HIDDEN] ? 2 : 1);
-    if (weights[i].part >= targets) sum += times * (weights[i].in + weights[i].out);
+    if (weights[i].part >= targets) sum += times * (weights[i].in + weights[i].out) * rank;
+    if (weights[i].part >= targets && input->values[WO_BUDGET_DORA] > 0) sum += weights[i].out;
   }
-  return input->values[WO_BUDGET_LORA_RANK] * sum;
+  return sum;
 }
 
 static double adapters_of(const struct wo_budget_input *input, double targets) {

@@ -39,6 +39,13 @@ double wo__budget_expert_layers(const struct wo_budget_input *input);
 double wo__budget_expert_numbers(const struct wo_budget_input *input);
 double wo__budget_expert_copies(const struct wo_budget_input *input);
 
+/* A sum over the projections of all layers. */
+double wo__budget_sum_weights(const struct wo_budget_input *input,
+                              double (*of)(const struct wo_budget_input *input, struct wo_budget_weight weight));
+
+/* The widest matrices that DoRA's adapters make for the norm of one weight, in bytes; 0 without them. */
+double wo__budget_dora_norms(const struct wo_budget_input *input);
+
 /* Tokens of a micro-batch on one card. */
 double wo__budget_tokens(const struct wo_budget_input *input);
 

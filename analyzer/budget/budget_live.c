@@ -171,14 +171,18 @@ void wo__budget_logits(const struct wo_budget_input *input, struct wo_arena *are
   const struct wo_interval per = logits_each(input);
   const double count = tokens * v / t;
   const bool is_fused = value(input, WO_BUDGET_FUSED_LOSS) > 0 || value(input, WO_BUDGET_LIGER) > 0;
+  /* Some kernels make the head's gradient in fp32 beside that of the weights (TRL). */
+  const bool is_whole = is_fused && wo__budget_adapters(input).hi == 0 && value(input, WO_BUDGET_TRAINABLE) == 0;
+  const double head = is_whole && value(input, WO_BUDGET_LIGER) == 0 ? 4 * v / t * value(input, WO_BUDGET_HIDDEN) : 0;
   const struct wo_interval all = {is_fused ? 0 : count * per.lo, is_fused ? 0 : count * per.mid,
-                                  is_fused ? count * per.hi / 8 : count * per.hi};
+                                  is_fused ? count * per.hi / 8 + head : count * per.hi};
   set_known(row, all,
             is_fused ? WO_VIEW("computed in chunks")
                      : wo_arena_format(arena, "%.0f x %.0f x %.0f B (%.0f to %.0f)%s", tokens, v, per.mid, per.lo, per.hi,
                                        t > 1 ? " / tensor parallel" : ""));
   row->assumption =
-      is_fused ? WO_VIEW("a chunk of an eighth at the most")
+      is_fused ? head > 0 ? WO_VIEW("a chunk of an eighth at the most, and the head's gradient in fp32")
+                          : WO_VIEW("a chunk of an eighth at the most")
       : value(input, WO_BUDGET_MEGATRON) > 0
           ? WO_VIEW("the logits and their fp32 softmax, in which the gradient is made; a further fp32 copy with its fused kernel "
                     "(high end)")

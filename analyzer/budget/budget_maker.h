@@ -61,15 +61,19 @@ bool wo__budget_is_deepspeed(const struct wo_budget_maker *maker);
 /* Parameters of one embedding table on this rank. */
 double wo__budget_table(const struct wo_budget_maker *maker);
 
+/* Parameters of all tables of the vocabulary on this rank; 0: not known. */
+double wo__budget_tables(const struct wo_budget_maker *maker);
+
 /* Over how many ranks the states are divided from this stage on; and the weights. */
 double wo__budget_divided(const struct wo_budget_maker *maker, double stage);
 double wo__budget_weights_divisor(const struct wo_budget_maker *maker);
 
-/* The rows: budget_states.c, budget_buffers.c. */
+/* The rows: budget_states.c, budget_step.c, budget_buffers.c. */
 void wo__budget_add_weights(struct wo_budget_maker *maker);
 void wo__budget_add_gradients(struct wo_budget_maker *maker);
 void wo__budget_add_optimizer(struct wo_budget_maker *maker);
 void wo__budget_add_frozen(struct wo_budget_maker *maker);
+void wo__budget_add_step(struct wo_budget_maker *maker);
 void wo__budget_add_buffers(struct wo_budget_maker *maker);
 void wo__budget_add_context(struct wo_budget_maker *maker);
 

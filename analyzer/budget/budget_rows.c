@@ -158,6 +158,10 @@ double wo__budget_table(const struct wo_budget_maker *maker) {
   return value(maker, WO_BUDGET_VOCAB) * value(maker, WO_BUDGET_HIDDEN) / wo__budget_one_or(value(maker, WO_BUDGET_TENSOR));
 }
 
+double wo__budget_tables(const struct wo_budget_maker *maker) {
+  return wo__budget_table(maker) * (maker->input->embedding_tables == 1 ? 1 : 2);
+}
+
 /* What is divided over all ranks; experts that only some of them have over these. */
 static double over_ranks(const struct wo_budget_maker *maker) {
   const double all = maker->weights_p + maker->trained_p.mid, ranks = maker->data_parallel;

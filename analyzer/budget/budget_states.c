@@ -12,6 +12,8 @@ static const struct wo_interval quantised[] = {[WO_BUDGET_8BIT] = {1, 1, 1.02}, 
 /* Constants of 8-bit moments: fp32 for blocks of 2048 numbers, or of 256. */
 static const struct wo_interval moment8 = {1 + 4.0 / 2048, 1 + 4.0 / 256, 1 + 4.0 / 256};
 
+#define GALORE_RANK 128.0
+
 static double value(const struct wo_budget_maker *maker, enum wo_budget_key key) {
   return maker->input->values[key];
 }
@@ -94,6 +96,36 @@ void wo__budget_add_gradients(struct wo_budget_maker *maker) {
   if (is_host) row->assumption = WO_VIEW("on the host: stages 2 and 3 move them with the optimizer");
 }
 
+/* Muon keeps one moment of the matrices of layers, and Adam two of the rest. */
+static struct wo_interval muon_moments(const struct wo_budget_maker *maker, struct wo_interval moment) {
+  const double tables = wo__budget_tables(maker), all = maker->trained_p.mid;
+  if (tables == 0 || tables >= all) return (struct wo_interval){moment.lo, moment.mid, 2 * moment.hi};
+  return wo__budget_product(moment, wo_interval_exact(1 + tables / all));
+}
+
+/* GaLore: a projection of the shorter side, and both moments of the longer one. In fp32 the projection is a view, which holds the
+ * square matrix that it was cut out of. */
+static double galore_numbers(const struct wo_budget_input *input, struct wo_budget_weight weight) {
+  const double stated = input->values[WO_BUDGET_GALORE_RANK];
+  const double shorter = fmin(weight.in, weight.out), longer = fmax(weight.in, weight.out);
+  const double rank = fmin(stated > 0 ? stated : GALORE_RANK, shorter);
+  return (input->values[WO_BUDGET_DTYPE] == WO_BUDGET_FP32 ? shorter : rank) * shorter + 2 * rank * longer;
+}
+
+static double matrix_numbers(const struct wo_budget_input *input, struct wo_budget_weight weight) {
+  (void)input;
+  return weight.in * weight.out * fmax(1, weight.experts);
+}
+
+static struct wo_interval galore_moments(const struct wo_budget_maker *maker, struct wo_interval moment) {
+  const double all = value(maker, WO_BUDGET_PARAMS);
+  const double matrices = wo__budget_sum_weights(maker->input, matrix_numbers);
+  if (value(maker, WO_BUDGET_HIDDEN) == 0 || matrices == 0 || matrices > all)
+    return (struct wo_interval){0, moment.mid, 2 * moment.hi};
+  const double numbers = wo__budget_sum_weights(maker->input, galore_numbers) + 2 * (all - matrices);
+  return wo__budget_product(moment, wo_interval_exact(numbers / all));
+}
+
 /* Bytes of moments that an optimizer keeps for each trained number. Adafactor keeps sums of rows and columns instead. */
 static struct wo_interval moments_of(const struct wo_budget_maker *maker, double optimizer) {
   const struct wo_interval moment = wo__budget_moment_bytes(maker);
@@ -110,6 +142,10 @@ static struct wo_interval moments_of(const struct wo_budget_maker *maker, double
     return moment;
   case WO_BUDGET_LION:
     return (struct wo_interval){moment.lo, 4, 4}; /* bitsandbytes' in fp32 */
+  case WO_BUDGET_MUON:
+    return muon_moments(maker, moment);
+  case WO_BUDGET_GALORE:
+    return galore_moments(maker, moment);
   case WO_BUDGET_ADAFACTOR: {
     const double hidden = value(maker, WO_BUDGET_HIDDEN);
     return hidden > 0 ? (struct wo_interval){4 / hidden, 8 / hidden, 8 / hidden} : (struct wo_interval){0, 0.002, 0.02};
@@ -124,6 +160,8 @@ static struct wo_view optimizer_assumption(const struct wo_budget_maker *maker, 
   if (optimizer == WO_BUDGET_ADAFACTOR) return WO_VIEW("fp32 sums of rows and columns, no first moment");
   if (optimizer == WO_BUDGET_PAGED_ADAM8BIT) return WO_VIEW("two 1-byte moments in memory that the card and the host share");
   if (optimizer == WO_BUDGET_LION8BIT) return WO_VIEW("a 1-byte moment and an fp32 constant for each block");
+  if (optimizer == WO_BUDGET_MUON) return WO_VIEW("one moment of the matrices of layers, Adam's two of the tables");
+  if (optimizer == WO_BUDGET_GALORE) return WO_VIEW("a projection and two narrow moments of each matrix, Adam's two of the rest");
   if (optimizer == WO_BUDGET_ADAM8BIT) return WO_VIEW("two 1-byte moments and an fp32 constant for each block");
   if (per.lo == per.hi || maker->is_partial) return (struct wo_view){0};
   return WO_VIEW("moments like the weights, as PyTorch makes them; in fp32 with --optimizer-dtype fp32");

@@ -135,6 +135,23 @@ for model, b, s in (("gemma-3-1b", 2, 2048), ("gemma-3-4b", 1, 2048), ("granite-
     lm(model, b, s)
     lm(model, 2 * b, s, checkpointing=True)
     lm(model, b, 2 * s, lora_rank=16)
+# Further optimizers and adapters; over the stub libraries.
+for model, b, s in (("llama-3.2-1b", 1, 512), ("qwen2.5-1.5b", 1, 1024), ("llama-3.1-8b", 1, 512)):
+    lm(model, b, s, optimizer="muon", checkpointing=True)
+    lm(model, b, s, optimizer="galore", checkpointing=True)
+lm("llama-3.2-1b", 1, 512, "fp32", optimizer="muon")
+lm("llama-3.2-1b", 1, 512, "fp32", optimizer="galore", galore_rank=512)
+for model, b, s in (("llama-3.2-1b", 4, 1024), ("qwen2.5-7b", 1, 1024), ("mistral-7b-v0.1", 1, 2048)):
+    lm(model, b, s, lora_rank=16, dora=True)
+    lm(model, b, s, lora_rank=16, dora=True, checkpointing=True)
+    lm(model, b, s, lora_rank=16, dora=True, checkpointing=True, quantize="4bit")
+# TRL's trainers; over the stub libraries.
+for model, b, s in (("llama-3.2-1b", 2, 1024), ("qwen2.5-1.5b", 4, 1024)):
+    lm(model, b, s, trl="sft")
+    lm(model, b, s, trl="sft", checkpointing=True)
+    for trl in ("sft", "dpo"):
+        lm(model, b, s, trl=trl, lora_rank=16)
+        lm(model, b, s, trl=trl, lora_rank=16, checkpointing=True)
 
 
 if __name__ == "__main__":

@@ -88,9 +88,47 @@ def make_optimizer(torch, model, case):
     if kind == "adafactor":
         from transformers.optimization import Adafactor
         return Adafactor(parameters, lr=1e-5, relative_step=False, scale_parameter=False, warmup_init=False)
+    if kind == "muon":
+        return Both(torch, model)
+    if kind == "galore":
+        return galore(model, case)
     import bitsandbytes as bnb
     return {"adam8bit": bnb.optim.AdamW8bit, "paged-adam8bit": bnb.optim.PagedAdamW8bit, "lion8bit": bnb.optim.Lion8bit, "lion": bnb.optim.Lion}[kind](
         parameters, lr=1e-5)
+
+
+class Both:
+    """Muon for the matrices of layers, AdamW for the rest, as its authors advise."""
+
+    def __init__(self, torch, model):
+        tables = {id(module.weight) for module in (model.get_input_embeddings(), model.get_output_embeddings())}
+        of_muon = [p for p in model.parameters() if p.requires_grad and p.ndim == 2 and id(p) not in tables]
+        chosen = {id(p) for p in of_muon}
+        self.both = [torch.optim.Muon(of_muon, lr=1e-4), torch.optim.AdamW([p for p in model.parameters() if p.requires_grad and id(p) not in chosen], lr=1e-5)]
+
+    def step(self):
+        for one in self.both:
+            one.step()
+
+    def zero_grad(self, set_to_none=True):
+        for one in self.both:
+            one.zero_grad(set_to_none=set_to_none)
+
+
+def galore(model, case):
+    """GaLore's AdamW for all linear layers, with the rank and gap that transformers takes."""
+    from galore_torch import GaLoreAdamW
+    import torch
+    if os.environ.get("WHYOOM_STUB_BYTES"):  # its workspace is that of a kernel, and there is none
+        def svd(matrix, full_matrices=False):
+            least = min(matrix.shape)
+            return matrix.new_empty(matrix.shape[0], least), matrix.new_empty(least), matrix.new_empty(least, matrix.shape[1])
+        torch.linalg.svd = svd
+    linear = [module.weight for module in model.modules() if type(module) is torch.nn.Linear and module is not model.get_output_embeddings()]
+    chosen = {id(p) for p in linear}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in chosen]
+    return GaLoreAdamW([{"params": rest}, {"params": linear, "rank": case.get("galore_rank", 128), "update_proj_gap": 200, "scale": 0.25, "proj_type": "std"}],
+                       lr=1e-5, no_deprecation_warning=True)
 
 
 # ---- Several cards ----
@@ -233,6 +271,9 @@ def run_language_model(torch, case):
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     facts = {"parameters": total, "trained": trained, "start_bytes": torch.cuda.memory_allocated()}
     ids = torch.randint(0, vocabulary, (b, s), device="cpu")
+    if case.get("trl"):
+        facts["peaks"] = run_trl(torch, case, model, ids)
+        return facts
     if case.get("trainer"):
         facts["peaks"] = run_trainer(torch, transformers, case, model, ids)
         return facts
@@ -282,6 +323,44 @@ def run_trainer(torch, transformers, case, model, ids):
     trainer.train()
     mark("all")
     return mark.peaks
+
+
+def run_trl(torch, case, model, ids):
+    """TRL's trainers with their defaults: supervised, or of preferences, where each sample is a pair."""
+    import datasets
+    import transformers
+    import trl
+    datasets.fingerprint.Hasher.hash = classmethod(lambda *_: os.urandom(8).hex())  # it cannot hash what it makes here, and nothing is kept
+    arguments = dict(output_dir="/tmp/whyoom-accuracy", per_device_train_batch_size=case["micro_batch"], gradient_accumulation_steps=1, max_steps=STEPS, bf16=True,
+                     optim="adamw_torch_fused", report_to=[], save_strategy="no", logging_strategy="no", disable_tqdm=True, max_length=case["seq_len"],
+                     gradient_checkpointing=bool(case.get("checkpointing")), gradient_checkpointing_kwargs={"use_reentrant": False}, dataloader_num_workers=0)
+    if case.get("loss_type"):
+        arguments["loss_type"] = case["loss_type"]
+    tokenizer = Words(transformers)
+    rows = [row.tolist() for row in ids] * (STEPS + 1)
+    mark = Marks(torch, case)
+    if case["trl"] == "sft":
+        trainer = trl.SFTTrainer(model=model, args=trl.SFTConfig(dataset_kwargs={"skip_prepare_dataset": True}, **arguments), processing_class=tokenizer.made,
+                                 train_dataset=datasets.Dataset.from_dict({"input_ids": rows, "labels": rows}))
+    else:
+        half = case["seq_len"] // 2
+        parts = {"prompt_ids": [row[:half] for row in rows], "chosen_ids": [row[half:] for row in rows], "rejected_ids": [row[half:] for row in rows]}
+        parts |= {"prompt_input_ids": parts["prompt_ids"], "chosen_input_ids": parts["chosen_ids"], "rejected_input_ids": parts["rejected_ids"]}
+        parts |= {"prompt": ["a"] * len(rows), "chosen": ["b"] * len(rows), "rejected": ["c"] * len(rows)}
+        trl.DPOTrainer._prepare_dataset = lambda self, dataset, *_, **__: dataset
+        trainer = trl.DPOTrainer(model=model, args=trl.DPOConfig(**arguments), processing_class=tokenizer.made, train_dataset=datasets.Dataset.from_dict(parts))
+    trainer.train()
+    mark("all")
+    return mark.peaks
+
+
+class Words:
+    """A tokenizer of a few words, since none can be loaded."""
+
+    def __init__(self, transformers):
+        from tokenizers import Tokenizer, models
+        words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "c": 2, "[PAD]": 3, "[EOS]": 4}, unk_token="a"))
+        self.made = transformers.PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]", eos_token="[EOS]")
 
 
 def run_vision(torch, case):

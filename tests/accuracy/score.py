@@ -24,17 +24,20 @@ def options_of(run):
     case = run["case"]
     if case["kind"] == "inference":
         return ["--model", case["model"], "--dtype", case["dtype"], "--inference", "--micro-batch", str(case["micro_batch"]), "--seq-len", str(case["seq_len"])]
-    if case["kind"] != "lm" or case.get("dora"):
+    if case["kind"] != "lm":
         return None
     given = ["--model", case["model"], "--dtype", case["dtype"], "--micro-batch", case["micro_batch"], "--seq-len", case["seq_len"],
              "--grad-accum", case.get("grad_accum", 1), "--checkpointing", "full" if case.get("checkpointing") else "none",
              "--attention", "scores" if case.get("attention") == "eager" else "sdpa"]
-    optimizer = case.get("optimizer", "adamw-fused" if case.get("trainer") else "adamw")
+    if case.get("trl"):
+        given += ["--fused-loss", "--autocast", "on"]
+        given[given.index("--micro-batch") + 1] *= 2 if case["trl"] == "dpo" else 1
+    optimizer = case.get("optimizer", "adamw-fused" if case.get("trainer") or case.get("trl") else "adamw")
     given += ["--loss", "plain"]
     given += ["--optimizer", OPTIMIZERS.get(optimizer, optimizer)]
     if case["dtype"] != "fp32" or case.get("trainer_bf16"):
         given += ["--autocast", "on"] if case["dtype"] == "amp" and "fsdp" not in case.get("strategy", "") or case.get("trainer_bf16") else []
-        if case.get("lora_rank") and not case.get("trainer_bf16"):
+        if case.get("lora_rank") and not case.get("trainer_bf16") and not case.get("trl"):
             given += ["--autocast", "off"]
     if case["dtype"] == "fp32" and case.get("trainer_bf16"):
         given[given.index("--dtype") + 1] = "amp"
@@ -42,7 +45,9 @@ def options_of(run):
         given += ["--adapters", run["trained"], "--lora-rank", case["lora_rank"], "--lora-targets",
                   {"all-linear": "all-linear", "attention": "qv"}[case.get("targets", "all-linear")]]
         given += ["--lora-dropout"] if case.get("lora_dropout") else []
+        given += ["--dora"] if case.get("dora") else []
     given += ["--quantize", case["quantize"]] if case.get("quantize") else []
+    given += ["--galore-rank", case["galore_rank"]] if case.get("galore_rank") else []
     given += ["--liger"] if case.get("liger") else []
     given += ["--gpus", case["gpus"]] if case.get("gpus") else []
     strategy = case.get("strategy", "")
@@ -283,6 +288,7 @@ def name_of(case):
     words += [f"r{case['lora_rank']}" + (" qv" if case.get("targets") == "attention" else "") + (" dropout" if case.get("lora_dropout") else "")] if case.get("lora_rank") else []
     words += [f"{case['strategy']}/{case['gpus']}"] if case.get("strategy") else []
     words += [case["optimizer"].replace("paged-adam8bit", "paged8")] if case.get("optimizer") else []
+    words += ["TRL " + case["trl"]] if case.get("trl") else []
     words += [f"{case['grad_accum']} passes"] if case.get("grad_accum") else []
     short = {"checkpointing": "again", "trainer": "Trainer", "liger": "Liger", "padding": "padded", "offload_optimizer": "offload", "offload_params": "all of it"}
     words += [short[key] for key in short if case.get(key)]

@@ -128,6 +128,17 @@ static const struct {
     {"params:1000 adapters:100 quantize:4bit hidden:20 intermediate:50 tensor-parallel:2", "buffers", 1000, 1000, 2000},
     {"params:1000 adapters:100 hidden:20 intermediate:50 optimizer:sgd", "buffers", NAN, NAN, NAN},
     {"params:1000 inference:1 quantize:4bit hidden:20 intermediate:50", "buffers", NAN, NAN, NAN},
+    /* two tables of 100 x 5 have two moments, the rest one; no tables known: one or two */
+    {"params:2000 dtype:fp32 optimizer:muon hidden:5 vocab:100", "optimizer", 12000, 12000, 12000},
+    {"params:2000 dtype:fp32 optimizer:muon", "optimizer", 8000, 8000, 16000},
+    /* one layer of 4 x 10 x 10 and 3 x 10 x 20: 2 x (10 + 20) and 2 x (10 + 40) numbers each, and 1000 others */
+    {"params:2000 dtype:bf16 optimizer-dtype:bf16 optimizer:galore galore-rank:2 layers:1 hidden:10 heads:2 intermediate:20",
+     "optimizer", 2 * (4 * 60 + 3 * 100 + 2000), 2 * (4 * 60 + 3 * 100 + 2000), 2 * (4 * 60 + 3 * 100 + 2000)},
+    {"params:2000 dtype:fp32 optimizer:galore galore-rank:2 layers:1 hidden:10 heads:2 intermediate:20", "optimizer",
+     4 * (4 * 140 + 3 * 180 + 2000), 4 * (4 * 140 + 3 * 180 + 2000), 4 * (4 * 140 + 3 * 180 + 2000)},
+    {"params:2000 dtype:fp32 optimizer:galore", "optimizer", 0, 8000, 16000},
+    {"params:1000 lora-rank:2 lora-targets:all-linear layers:1 hidden:10 heads:2 intermediate:20 dora dtype:bf16", "adapters",
+     2 * 430, 4 * 430, 4 * 430},
     /* activations: b 2, s 10, h 20, a 4, 3 layers; 34 sbh = 13600, 5 a s / h = 10 */
     {"micro-batch:2 seq-len:10 hidden:20 heads:4 layers:3 attention:scores", "activations", 52800, 52800, 52800},
     {"micro-batch:2 seq-len:10 hidden:20 layers:3 attention:flash", "activations", 40800, 40800, 40800},
