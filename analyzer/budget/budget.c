@@ -107,6 +107,45 @@ static void add_live(struct wo_budget_maker *maker) {
   scale_live(maker, again);
 }
 
+/* A value model beside the policy: in the same formats, divided as the policy is. Each has its own backward pass. */
+static void add_critic(struct wo_budget_maker *maker) {
+  const double count = value(maker, WO_BUDGET_CRITIC);
+  if (count == 0 || !maker->is_training) return;
+  struct wo_interval bytes =
+      wo__budget_over(wo__budget_product(wo_interval_exact(count), maker->weight), wo__budget_weights_divisor(maker));
+  for (size_t i = 0; i < maker->budget->row_count; i++) {
+    const struct wo_budget_row *const row = &maker->budget->rows[i];
+    const bool is_moment = wo_view_is(row->id, "optimizer") || wo_view_is(row->id, "master") || wo_view_is(row->id, "gradients");
+    if (!is_moment || !row->is_known || maker->trained_p.mid == 0) continue;
+    bytes = wo_interval_plus(bytes, wo__budget_over(wo_interval_plus(row->bytes, row->host), maker->trained_p.mid / count));
+  }
+  struct wo_budget_row *const row = wo__budget_add_row(maker, "critic", "value model");
+  row->is_known = row->is_state = true;
+  row->bytes = bytes;
+  row->formula = wo_arena_format(maker->arena, "%.0f parameters", count);
+  row->assumption = WO_VIEW("weights, gradients and optimizer states, each parameter as those of the policy");
+}
+
+/* An engine that makes samples between the steps; asleep in them, it leaves its context and graphs. */
+static void add_rollout(struct wo_budget_maker *maker) {
+  const double stated = value(maker, WO_BUDGET_ROLLOUT), capacity = value(maker, WO_BUDGET_CAPACITY);
+  if (stated == 0 || !maker->is_training) return;
+  struct wo_budget_row *const row = wo__budget_add_row(maker, "rollout", "rollout engine");
+  if (stated <= 1 && capacity == 0) {
+    row->formula = WO_VIEW("needs --capacity, or a size in place of a part");
+    return;
+  }
+  const double bytes = stated <= 1 ? stated * capacity : stated;
+  row->is_known = true;
+  row->bytes = wo_interval_exact(bytes);
+  if (stated <= 1) row->formula = wo_arena_format(maker->arena, "%.4g x %s", stated, WO_BYTES_TEXT(capacity));
+  row->assumption = WO_VIEW("all of it while samples are made");
+  if (value(maker, WO_BUDGET_ROLLOUT_STAYS) > 0) return;
+  row->assumption = WO_VIEW("while samples are made; 0 to 3 GiB stay when it sleeps (not asleep: --rollout-stays)");
+  for (int moment = 0; moment < WO_BUDGET_GENERATE; moment++)
+    row->share[moment] = (struct wo_interval){0, fmin(1, WO_GIB / bytes), fmin(1, 3 * WO_GIB / bytes)};
+}
+
 static void add_extras(struct wo_budget_maker *maker) {
   for (size_t i = 0; i < maker->input->extra_count; i++) {
     const struct wo_budget_extra *const extra = &maker->input->extras[i];
@@ -171,14 +210,18 @@ static void add_stated(struct wo_budget_maker *maker) {
 /* ---- Totals ---- */
 
 const char *wo_budget_moment_name(enum wo_budget_moment moment) {
-  static const char names[][12] = {"forward", "loss", "layer", "first_layer", "gradients", "step"};
+  static const char names[][12] = {"forward", "loss", "layer", "first_layer", "gradients", "step", "generate"};
   return names[moment];
 }
 
 const char *wo_budget_moment_words(enum wo_budget_moment moment) {
-  static const char words[][40] = {"at the end of the forward pass",         "in the backward pass of the loss",
-                                   "in the backward pass of the last layer", "in the backward pass of the first layer",
-                                   "at the end of the backward pass",        "in the optimizer's step"};
+  static const char words[][40] = {"at the end of the forward pass",
+                                   "in the backward pass of the loss",
+                                   "in the backward pass of the last layer",
+                                   "in the backward pass of the first layer",
+                                   "at the end of the backward pass",
+                                   "in the optimizer's step",
+                                   "while samples are made"};
   return words[moment];
 }
 
@@ -226,13 +269,14 @@ static void add_overhead(struct wo_budget_maker *maker, double in_use) {
 static void add_up(struct wo_budget_maker *maker) {
   struct wo_budget *const budget = maker->budget;
   budget->is_complete = true;
-  struct wo_interval most = {0, 0, 0};
+  struct wo_interval most = {0, 0, 0}, step = {0, 0, 0};
   for (int moment = 0; moment < WO_BUDGET_MOMENT_COUNT_; moment++) {
     const struct wo_interval sum = sum_at(budget, moment, -1, false);
     if (sum.mid > most.mid) budget->peak = (enum wo_budget_moment)moment;
     most = larger(most, sum);
+    if (moment < WO_BUDGET_GENERATE) step = larger(step, sum);
   }
-  if (maker->is_training && !maker->input->has_activations && most.mid > 0) add_overhead(maker, most.mid);
+  if (maker->is_training && !maker->input->has_activations && step.mid > 0) add_overhead(maker, step.mid);
   for (size_t i = 0; i < budget->row_count; i++) {
     const struct wo_budget_row *const row = &budget->rows[i];
     if (!row->is_known) budget->is_complete = false;
@@ -293,6 +337,8 @@ static void make_stage(const struct wo_budget_input *input, struct wo_arena *are
     wo__budget_add_optimizer(&maker);
   }
   wo__budget_add_frozen(&maker);
+  add_critic(&maker);
+  add_rollout(&maker);
   add_live(&maker);
   wo__budget_add_buffers(&maker);
   wo__budget_add_context(&maker);

@@ -57,6 +57,10 @@ enum wo_budget_key {
   WO_BUDGET_ATTENTION,
   WO_BUDGET_FUSED_LOSS,
   WO_BUDGET_LIGER,
+  WO_BUDGET_OFFLOAD_ACTIVATIONS,
+  WO_BUDGET_CRITIC,
+  WO_BUDGET_ROLLOUT,
+  WO_BUDGET_ROLLOUT_STAYS,
   WO_BUDGET_LOSS_FORM,
   WO_BUDGET_INFERENCE,
   WO_BUDGET_MAX_SEQS,
@@ -129,6 +133,7 @@ enum wo_budget_moment {
   WO_BUDGET_FIRST,     /* the backward pass of the first layer: the others' gradients are there */
   WO_BUDGET_GRADIENTS, /* the end of the backward pass: all gradients are there */
   WO_BUDGET_STEP,      /* the optimizer's step */
+  WO_BUDGET_GENERATE,  /* between steps: a rollout engine on the same card makes samples */
   WO_BUDGET_MOMENT_COUNT_
 };
 
@@ -153,8 +158,8 @@ struct wo_budget_input {
   struct wo_budget_measured activations;
 };
 
-/* One component. Ids are the names of the JSON form: weights, embeddings, frozen, adapters, gradients, optimizer, activations,
- * logits, kv_cache, buffers, context, extra. Texts live in the arena; empty ones have nothing to say. */
+/* One component. Ids are the names of the JSON form: weights, embeddings, frozen, adapters, gradients, optimizer, critic,
+ * activations, logits, kv_cache, graphs, rollout, buffers, context, extra. Texts live in the arena; empty ones have nothing to say. */
 struct wo_budget_row {
   struct wo_view id;
   struct wo_view label;

@@ -231,6 +231,16 @@ static bool read_share_key(void *target, const struct wo_option_value *value) {
   return refuse(value, "a number above 0, of 1 at the most");
 }
 
+/* "0.5" of the card, or "40GiB". */
+static bool read_rollout_key(void *target, const struct wo_option_value *value) {
+  struct wo_view rest = value->text;
+  struct wo_interval number, size;
+  if (wo_number_decimal(&rest, &number, NULL) == WO_OK && rest.len == 0 && number.mid > 0 && number.mid <= 1)
+    return keep(target, value, number.mid);
+  if (read_size(value->text, PARAMETERS_MAX, &size) && size.mid > 1) return keep(target, value, size.mid);
+  return refuse(value, "a part of the card, such as 0.5, or a size, such as 40GiB");
+}
+
 /* ---- All options ---- */
 
 #define OTHER(reader) .kind = WO_OPTION_OTHER, .read = reader, .id = WO_BUDGET_KEY_COUNT_
@@ -313,6 +323,13 @@ const struct wo_option wo_budget_options[WO_BUDGET_OPTION_COUNT] = {
               .about = "whether the scores are kept"),
     WO_OPTION("fused-loss", NULL, "the loss in chunks, without whole logits; {liger}", FLAG(WO_BUDGET_FUSED_LOSS),
               .about = "the loss in chunks, without whole logits"),
+    WO_OPTION("activation-offload", NULL, "saved activations go to the host (unsloth: with full\ncheckpointing and {fused-loss})",
+              FLAG(WO_BUDGET_OFFLOAD_ACTIVATIONS), .about = "saved activations go to the host"),
+    WO_OPTION("rollout", "SIZE|F", "a rollout engine beside it (0.5 of the card);\n{rollout-stays} in the steps; {critic}",
+              .kind = WO_OPTION_OTHER, .read = read_rollout_key, .id = WO_BUDGET_ROLLOUT,
+              .about = "memory of a rollout engine on the same card"),
+    WO_OPTION("rollout-stays", NULL, NULL, FLAG(WO_BUDGET_ROLLOUT_STAYS), .about = "the engine does not sleep in the steps"),
+    WO_OPTION("critic", "N", NULL, COUNT(WO_BUDGET_CRITIC, 1e15), .about = "parameters of a value model that is trained besides"),
     WO_OPTION("liger", NULL, NULL, FLAG(WO_BUDGET_LIGER), .about = "Liger's kernels: that loss, norms and gated units"),
     WO_OPTION("loss", "plain|shifted", "whether the logits are shifted by a copy,\nas in transformers before 4.46",
               CHOICE(WO_BUDGET_LOSS_FORM, "plain|shifted"), .about = "whether the logits are shifted by a copy"),
@@ -365,8 +382,9 @@ struct wo_view wo_budget_choice_name(enum wo_budget_key key, double place) {
 char *wo_budget_value_text(enum wo_budget_key key, double value, char *buf, size_t cap) {
   const struct wo_option *const option = wo_budget_key_option(key);
   const struct wo_view choice = wo_budget_choice_name(key, value);
-  if (option->read == read_size_key) return wo_units_bytes_text(value, buf, cap);
-  if (option->read == read_share_key) {
+  if (option->read == read_size_key || (option->read == read_rollout_key && value > 1))
+    return wo_units_bytes_text(value, buf, cap);
+  if (option->read == read_share_key || (option->read == read_rollout_key && value <= 1)) {
     snprintf(buf, cap, "%.4g", value);
     return buf;
   }

@@ -65,7 +65,7 @@ static void add_gathered_layers(struct wo_budget_maker *maker, struct wo_budget_
   row->share[WO_BUDGET_FIRST] = row->share[WO_BUDGET_LAYER];
   row->share[WO_BUDGET_GRADIENTS] =
       (struct wo_interval){2 * bytes * root / whole, 2.75 * bytes * root / whole, 3.5 * bytes * root / whole};
-  row->share[WO_BUDGET_STEP] = wo_interval_exact(0);
+  row->share[WO_BUDGET_STEP] = row->share[WO_BUDGET_GENERATE] = wo_interval_exact(0);
 }
 
 /* Stage 2 of FSDP: all weights stay whole from the forward pass on. */
@@ -168,6 +168,7 @@ static void add_dequantised(struct wo_budget_maker *maker) {
   row->bytes = (struct wo_interval){2 * hidden * widest, 2 * hidden * widest, 4 * hidden * widest};
   row->formula = wo_arena_format(maker->arena, "%.0f x %.0f x 2 B", hidden, widest);
   row->assumption = WO_VIEW("one 16-bit copy of the widest layer, two at the high end");
+  row->share[WO_BUDGET_GENERATE] = wo_interval_exact(0);
 }
 
 /* Under autocast each fp32 weight gets a 16-bit copy in the forward pass, which the backward pass reads. */

@@ -70,6 +70,7 @@ static void take_settings(const struct taker *taker) {
       {"param_offload", "", WO_BUDGET_OFFLOAD_PARAMS, 0},
       {"optimizer_offload", "", WO_BUDGET_OFFLOAD_OPTIMIZER, 0},
       {"fused_loss", "", WO_BUDGET_FUSED_LOSS, 0},
+      {"activation_offload", "", WO_BUDGET_OFFLOAD_ACTIVATIONS, 0},
       {"checkpointing", "selective", WO_BUDGET_CHECKPOINTING, WO_BUDGET_SELECTIVE},
       {"checkpointing", "full", WO_BUDGET_CHECKPOINTING, WO_BUDGET_FULL},
       {"checkpointing", "none", WO_BUDGET_CHECKPOINTING, WO_BUDGET_NONE},
@@ -116,6 +117,18 @@ static void take_settings(const struct taker *taker) {
     }
     take(taker, source->key, value, place_of(taker, setting->event->id));
   }
+}
+
+/* What an engine may take of the card: one that serves, or one that makes samples for a trainer. */
+static void take_utilisation(const struct taker *taker) {
+  const struct wo_setting *const setting = known_setting(taker, "gpu_memory_utilization");
+  const bool is_serving = wo_facts_get(taker->facts, WO_VIEW("oom.is_serving")).truth == WO_TRUE;
+  if (!setting || !(setting->value.number.mid > 0 && setting->value.number.mid <= 1)) return;
+  const struct wo_view place = place_of(taker, setting->event->id);
+  if (is_of_rollout(taker, setting))
+    take(taker, WO_BUDGET_ROLLOUT, setting->value.number.mid, place);
+  else if (is_serving)
+    take(taker, WO_BUDGET_UTILISATION, setting->value.number.mid, place);
 }
 
 /* A stage wins over the names of FSDP. If only the launcher shows that states are divided, full sharding is assumed. */
@@ -293,6 +306,7 @@ static void take_frozen(const struct taker *taker) {
 void wo_budget_from_facts(const struct wo_facts *facts, struct wo_arena *arena, struct wo_budget_report *report) {
   const struct taker taker = {facts, arena, report};
   take_settings(&taker);
+  take_utilisation(&taker);
   take_sharding(&taker);
   take_shape(&taker);
   take_parameters(&taker);

@@ -99,6 +99,16 @@ static void fill_layers(const struct wo_budget_input *input, struct wo_arena *ar
                             copies > 0 ? " + " : "", copies > 0 ? WO_BYTES_TEXT(copies) : ""));
 }
 
+/* Saved activations on their way to the host: of one layer at the low end, of two, of three. */
+static void offload(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
+  const double layers = one_or(value(input, WO_BUDGET_LAYERS));
+  if (value(input, WO_BUDGET_OFFLOAD_ACTIVATIONS) == 0) return;
+  row->host = row->bytes;
+  row->bytes =
+      (struct wo_interval){row->bytes.lo / layers, row->bytes.mid * fmin(1, 2 / layers), row->bytes.hi * fmin(1, 3 / layers)};
+  row->formula = wo_arena_format(arena, "%.*s, of two layers at once on the card", WO_SHOWN(row->formula));
+}
+
 void wo__budget_activations(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
   if (input->has_activations) {
     struct wo_view formula = {0};
@@ -115,9 +125,10 @@ void wo__budget_activations(const struct wo_budget_input *input, struct wo_arena
   if (wo__budget_has_layer(input)) {
     fill_layers(input, arena, row);
     row->assumption = layer_assumption(input, arena);
-    return;
+  } else {
+    wo__budget_megatron(input, arena, row);
   }
-  wo__budget_megatron(input, arena, row);
+  offload(input, arena, row);
 }
 
 void wo__budget_again(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {

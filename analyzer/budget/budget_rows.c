@@ -47,7 +47,7 @@ struct wo_budget_row *wo__budget_add_row(struct wo_budget_maker *maker, const ch
 /* The share of a row's bytes that is there at each moment of a step. */
 void wo__budget_set_shares(struct wo_budget_row *row, double forward, double loss, double layer, double first, double gradients,
                            double step) {
-  const double shares[] = {forward, loss, layer, first, gradients, step};
+  const double shares[WO_BUDGET_MOMENT_COUNT_] = {forward, loss, layer, first, gradients, step, 0};
   for (int moment = 0; moment < WO_BUDGET_MOMENT_COUNT_; moment++) row->share[moment] = wo_interval_exact(shares[moment]);
 }
 

@@ -70,6 +70,7 @@ static void share_gradients(const struct wo_budget_maker *maker, struct wo_budge
   const bool is_ddp = maker->data_parallel > 1 && maker->stage == 0 && value(maker, WO_BUDGET_FSDP) == 0;
   const bool is_kept = passes > 1 || is_ddp || value(maker, WO_BUDGET_TENSOR) > 1 || value(maker, WO_BUDGET_PIPELINE) > 1 ||
                        value(maker, WO_BUDGET_MEGATRON) > 0 || maker->input->has_activations;
+  if (!is_kept || passes > 1) row->share[WO_BUDGET_GENERATE] = wo_interval_exact(0);
   if (is_kept || (wo__budget_is_deepspeed(maker) && maker->stage >= 3)) return;
   if (wo__budget_is_deepspeed(maker) && wo__budget_is_16bit(value(maker, WO_BUDGET_DTYPE)))
     row->share[WO_BUDGET_STEP] = wo_interval_exact(0); /* the step's fp32 ones take their place */

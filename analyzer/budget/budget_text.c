@@ -124,7 +124,7 @@ static void write_peak(const struct writer *w, struct wo_text *line) {
     wo_text_add(line, ", %s", WO_BYTES_TEXT(w->budget->in_use.lo));
     wo_text_add(line, " to %s", WO_BYTES_TEXT(w->budget->in_use.hi));
   }
-  wo_text_add(line, " (PyTorch's max_memory_allocated)");
+  if (w->budget->peak != WO_BUDGET_GENERATE) wo_text_add(line, " (PyTorch's max_memory_allocated)");
   if (value(w, WO_BUDGET_PIPELINE) > 1)
     wo_text_add(line, "; the %s pipeline stage needs most", w->budget->is_last_stage ? "last" : "first");
   put(w, line);

@@ -139,6 +139,14 @@ static const struct {
     {"params:2000 dtype:fp32 optimizer:galore", "optimizer", 0, 8000, 16000},
     {"params:1000 lora-rank:2 lora-targets:all-linear layers:1 hidden:10 heads:2 intermediate:20 dora dtype:bf16", "adapters",
      2 * 430, 4 * 430, 4 * 430},
+    {"params:1000 dtype:bf16 master-weights gpus:4 fsdp:full_shard critic:500", "critic", 500 * 16 / 4, 500 * 16 / 4,
+     500 * 16 / 4},
+    {"params:1000 rollout:40GiB", "rollout", 40 * WO_GIB, 40 * WO_GIB, 40 * WO_GIB},
+    {"params:1000 rollout:0.5 capacity:80GiB", "rollout", 40 * WO_GIB, 40 * WO_GIB, 40 * WO_GIB},
+    {"params:1000 rollout:0.5", "rollout", -1, -1, -1},
+    /* activations that go to the host: two of ten layers stay, 1 to 3 */
+    {"micro-batch:2 seq-len:10 hidden:20 layers:10 attention:flash activation-offload", "activations", 13600, 27200, 40800},
+    {"micro-batch:2 seq-len:10 hidden:20 layers:10 attention:flash activation-offload", "host", 136000, 136000, 136000},
     /* activations: b 2, s 10, h 20, a 4, 3 layers; 34 sbh = 13600, 5 a s / h = 10 */
     {"micro-batch:2 seq-len:10 hidden:20 heads:4 layers:3 attention:scores", "activations", 52800, 52800, 52800},
     {"micro-batch:2 seq-len:10 hidden:20 layers:3 attention:flash", "activations", 40800, 40800, 40800},
@@ -328,6 +336,30 @@ static void test_expert_parallel(void **state) {
     assert_int_equal(wo_budget_make(&sheet.input, &sheet.arena, &sheet.budget), WO_OK);
     assert_near(options, find_row(&sheet.budget, "weights")->bytes.mid, rows[i].weights);
     assert_near(options, find_row(&sheet.budget, "optimizer")->bytes.mid, rows[i].optimizer);
+    done(&sheet);
+  }
+}
+
+/* An engine that sleeps in the steps is beside the states alone; one that stays is beside everything. */
+static void test_rollout(void **state) {
+  (void)state;
+#define TRAINING                                                                                                                 \
+  "params:1e9 dtype:bf16 optimizer:adamw-fused grad-accum:1 optimizer-dtype:bf16 activations:20GiB@micro_batch=1 micro-batch:1 "
+  static const struct {
+    const char *options;
+    enum wo_budget_moment peak;
+    double in_use;
+  } rows[] = {
+      {TRAINING, WO_BUDGET_FORWARD, 8e9 + 20 * WO_GIB},
+      {TRAINING "rollout:10GiB", WO_BUDGET_FORWARD, 8e9 + 21 * WO_GIB},
+      {TRAINING "rollout:10GiB rollout-stays", WO_BUDGET_FORWARD, 8e9 + 30 * WO_GIB},
+      {TRAINING "rollout:40GiB", WO_BUDGET_GENERATE, 8e9 + 40 * WO_GIB},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct sheet sheet;
+    make(&sheet, rows[i].options);
+    assert_int_equal(sheet.budget.peak, rows[i].peak);
+    assert_near(rows[i].options, sheet.budget.in_use.mid, rows[i].in_use);
     done(&sheet);
   }
 }
@@ -639,6 +671,7 @@ int main(void) {
       cmocka_unit_test(test_expert_layers),
       cmocka_unit_test(test_expert_parallel),
       cmocka_unit_test(test_cache),
+      cmocka_unit_test(test_rollout),
       cmocka_unit_test(test_adapter_counts),
       cmocka_unit_test(test_korthikanti),
       cmocka_unit_test(test_share_of_attention_scores),

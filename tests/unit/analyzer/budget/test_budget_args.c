@@ -171,7 +171,7 @@ static void test_every_key(void **state) {
     struct wo_err err = {0};
     char text[64];
     assert_int_equal(wo_budget_key_find(wo_view_of(option->name)), key);
-    const double number = key == WO_BUDGET_UTILISATION ? 0.5 : option->value ? 2 : 1;
+    const double number = key == WO_BUDGET_UTILISATION || key == WO_BUDGET_ROLLOUT ? 0.5 : option->value ? 2 : 1;
     wo_budget_value_text((enum wo_budget_key)key, number, text, sizeof text);
     assert_int_equal(apply(&input, option->name, key == WO_BUDGET_CAPACITY ? "2" : text, &err), WO_OK);
     assert_true(input.values[key] == number);
