@@ -444,8 +444,21 @@ static void find_stages(const struct wo_budget_input *input, struct wo_arena *ar
   }
 }
 
-enum wo_status wo_budget_make(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget *ret_budget) {
-  assert(input != NULL && arena != NULL && ret_budget != NULL);
+/* The input with what one option says of others; as it is when there is no memory for a copy. */
+static const struct wo_budget_input *imply(const struct wo_budget_input *given, struct wo_arena *arena) {
+  if (given->values[WO_BUDGET_UNSLOTH] == 0) return given;
+  struct wo_budget_input *const input = wo_arena_alloc(arena, sizeof *input);
+  if (!input) return given;
+  *input = *given;
+  if (input->values[WO_BUDGET_CHECKPOINTING] == 0) input->values[WO_BUDGET_CHECKPOINTING] = WO_BUDGET_FULL;
+  if (input->values[WO_BUDGET_CHECKPOINTING] == WO_BUDGET_FULL) input->values[WO_BUDGET_OFFLOAD_ACTIVATIONS] = 1;
+  input->values[WO_BUDGET_FUSED_LOSS] = 1;
+  return input;
+}
+
+enum wo_status wo_budget_make(const struct wo_budget_input *given, struct wo_arena *arena, struct wo_budget *ret_budget) {
+  assert(given != NULL && arena != NULL && ret_budget != NULL);
+  const struct wo_budget_input *const input = imply(given, arena);
   make_once(input, arena, ret_budget);
   find_batches(input, arena, ret_budget);
   find_stages(input, arena, ret_budget);

@@ -57,6 +57,7 @@ enum wo_budget_key {
   WO_BUDGET_ATTENTION,
   WO_BUDGET_FUSED_LOSS,
   WO_BUDGET_LIGER,
+  WO_BUDGET_UNSLOTH,
   WO_BUDGET_OFFLOAD_ACTIVATIONS,
   WO_BUDGET_CRITIC,
   WO_BUDGET_ROLLOUT,
@@ -159,7 +160,8 @@ struct wo_budget_input {
 };
 
 /* One component. Ids are the names of the JSON form: weights, embeddings, frozen, adapters, gradients, optimizer, critic,
- * activations, logits, kv_cache, graphs, rollout, buffers, context, extra. Texts live in the arena; empty ones have nothing to say. */
+ * activations, logits, kv_cache, graphs, rollout, buffers, context, extra. Texts live in the arena; empty ones have nothing to
+ * say. */
 struct wo_budget_row {
   struct wo_view id;
   struct wo_view label;
@@ -209,7 +211,7 @@ struct wo_budget {
 };
 
 /* Computes the table. Texts live in `arena`. WO_E_NOMEM; else WO_OK, whatever the inputs. */
-enum wo_status wo_budget_make(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget *ret_budget);
+enum wo_status wo_budget_make(const struct wo_budget_input *given, struct wo_arena *arena, struct wo_budget *ret_budget);
 
 /* The name of a verdict in JSON: open, fits, tight, does_not_fit. */
 const char *wo_budget_verdict_name(enum wo_budget_verdict verdict);

@@ -177,6 +177,7 @@ static void add_copies(struct wo_budget_maker *maker) {
   const bool is_amp = value(maker, WO_BUDGET_DTYPE) == WO_BUDGET_AMP && value(maker, WO_BUDGET_FSDP) == 0;
   const double tables = maker->input->embedding_tables;
   if (!wo__budget_has_layer(maker->input) || !maker->is_training || !(is_amp || is_quantised)) return;
+  if (value(maker, WO_BUDGET_UNSLOTH) > 0) return;
   const double embedding = wo__budget_table(maker) * (tables > 1 ? 1 : 0);
   const double count = is_quantised ? wo__budget_table(maker) : fmax(0, maker->weights_p + maker->trained_p.mid - embedding);
   struct wo_budget_row *const row = wo__budget_add_row(maker, "buffers", is_quantised ? "head in 16 bits" : "weights in 16 bits");

@@ -135,7 +135,12 @@ size_t wo__budget_weights(const struct wo_budget_input *input, bool has_experts,
   return count;
 }
 
+static bool is_unsloth(const struct way *way) {
+  return value(way, WO_BUDGET_UNSLOTH) > 0;
+}
+
 static bool is_liger(const struct way *way) {
+  if (is_unsloth(way)) return true;
   return value(way, WO_BUDGET_LIGER) > 0 && way->layer->norm != WO_MODEL_NORM_PLAIN;
 }
 
@@ -182,6 +187,7 @@ static double trained_inputs(const struct way *way) {
 /* Inputs of adapters. PEFT casts each to the adapter's fp32, autocast back to 16 bits; an fp32 one is the norm's own output, for
  * all that read it, unless each draws what it drops. */
 static double adapter_inputs(const struct way *way) {
+  if (is_unsloth(way)) return 2 * way->inner * value(way, WO_BUDGET_HIDDEN); /* one for attention, one for the block */
   const struct wo_model_layer *const layer = way->layer;
   const bool is_latent = way->input->latent.rank > 0;
   const double hidden = value(way, WO_BUDGET_HIDDEN), share = expert_share(way);
@@ -343,8 +349,8 @@ static struct way way_of(const struct wo_budget_input *input, int end) {
   const double dtype = v[WO_BUDGET_DTYPE];
   struct way way = {.input = input, .layer = &input->layer};
   way.is_cast = is_under_autocast(input, end);
-  const bool is_high =
-      dtype == WO_BUDGET_FP32 || dtype == WO_BUDGET_AMP || v[WO_BUDGET_QUANTIZE] > 0 || (dtype == 0 && end == HIGH);
+  const bool is_high = dtype == WO_BUDGET_FP32 || dtype == WO_BUDGET_AMP ||
+                       (v[WO_BUDGET_UNSLOTH] == 0 && (v[WO_BUDGET_QUANTIZE] > 0 || (dtype == 0 && end == HIGH)));
   way.residual = is_high ? 4 : 2;
   way.inner = is_high && !way.is_cast ? 4 : 2;
   way.is_padded = end == HIGH && v[WO_BUDGET_MICRO_BATCH] > 1 && v[WO_BUDGET_ATTENTION] != WO_BUDGET_FLASH;

@@ -29,11 +29,11 @@ static void set_quantised(struct wo_budget_maker *maker, struct wo_budget_row *r
   wo__budget_set_state(maker, row, rest, per, divisor, is_host);
   if (per.lo < per.hi) row->assumption = WO_VIEW("from constants that are quantised too to fp32 constants");
   struct wo_budget_row *const embeddings = wo__budget_add_row(maker, "embeddings", "embeddings and head");
-  const struct wo_interval bytes = maker->is_training ? (struct wo_interval){2, 4, 4} : wo_interval_exact(2);
+  const bool is_cast = maker->is_training && value(maker, WO_BUDGET_UNSLOTH) == 0;
+  const struct wo_interval bytes = is_cast ? (struct wo_interval){2, 4, 4} : wo_interval_exact(2);
   wo__budget_set_state(maker, embeddings, kept, bytes, divisor, is_host);
-  embeddings->assumption = maker->is_training
-                               ? WO_VIEW("not quantised: fp32, as prepare_model_for_kbit_training makes them, or 16 bits")
-                               : WO_VIEW("not quantised");
+  embeddings->assumption = is_cast ? WO_VIEW("not quantised: fp32, as prepare_model_for_kbit_training makes them, or 16 bits")
+                                   : WO_VIEW("not quantised");
 }
 
 /* Trained weights; frozen ones of the same model have a row of their own. */

@@ -123,7 +123,9 @@ def score_published(whyoom, run):
     if not said:
         return None
     ends = [said["in_use_bytes"][key] for key in ("low", "assumed", "high")]
-    if run["measured"] != "allocated":
+    if run["measured"] == "card":  # filled to the last token
+        ends = [said["total_bytes"][key] for key in ("low", "assumed", "high")]
+    elif run["measured"] != "allocated":
         ends = [end * factor for end, factor in zip(ends, RESERVED)]
     if run["measured"] == "device":
         ends = [end + context for end, context in zip(ends, CONTEXT)]
@@ -136,7 +138,7 @@ def score_published(whyoom, run):
 
 def published_rows(whyoom):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        runs = read("public.json")["published"] + read("megatron.json")["runs"]
+        runs = read("public.json")["published"] + read("megatron.json")["runs"] + read("contexts.json")["runs"]
         return [row for row in pool.map(lambda run: score_published(whyoom, run), runs) if row]
 
 
