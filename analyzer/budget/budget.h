@@ -46,6 +46,7 @@ enum wo_budget_key {
   WO_BUDGET_MICRO_BATCH,
   WO_BUDGET_GRAD_ACCUM,
   WO_BUDGET_SEQ_LEN,
+  WO_BUDGET_IMAGE,
   WO_BUDGET_LAYERS,
   WO_BUDGET_HIDDEN,
   WO_BUDGET_HEADS,
@@ -152,6 +153,7 @@ struct wo_budget_input {
   struct wo_model_experts experts; /* zero: none */
   struct wo_model_latent latent;   /* zero: keys and values are kept as they are */
   double window;                   /* tokens that layers with one look back; 0: none */
+  struct wo_model_image image;     /* zero: no network of images */
   double full_every;               /* layers of these that have none: one of so many; 0: none of them */
   bool is_last_stage;              /* of a pipeline; else the first is looked at. wo_budget_make looks at both */
   double live_factor;   /* a measured peak over the computed one, for what grows with the batch; 0: none was measured */

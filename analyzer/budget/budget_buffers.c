@@ -176,7 +176,8 @@ static void add_copies(struct wo_budget_maker *maker) {
   const bool is_quantised = value(maker, WO_BUDGET_QUANTIZE) > 0 && value(maker, WO_BUDGET_AUTOCAST) != WO_BUDGET_OFF;
   const bool is_amp = value(maker, WO_BUDGET_DTYPE) == WO_BUDGET_AMP && value(maker, WO_BUDGET_FSDP) == 0;
   const double tables = maker->input->embedding_tables;
-  if (!wo__budget_has_layer(maker->input) || !maker->is_training || !(is_amp || is_quantised)) return;
+  const bool is_known = wo__budget_has_layer(maker->input) || wo__budget_has_image(maker->input);
+  if (!is_known || !maker->is_training || !(is_amp || is_quantised)) return;
   if (value(maker, WO_BUDGET_UNSLOTH) > 0) return;
   const double embedding = wo__budget_table(maker) * (tables > 1 ? 1 : 0);
   const double count = is_quantised ? wo__budget_table(maker) : fmax(0, maker->weights_p + maker->trained_p.mid - embedding);
@@ -265,7 +266,7 @@ static void add_rounding(struct wo_budget_maker *maker) {
 /* cuBLAS and cuBLASLt keep a workspace for each stream, from the allocator: 32 MiB each on Hopper cards, 8 before. */
 static void add_workspace(struct wo_budget_maker *maker) {
   const bool is_megatron = value(maker, WO_BUDGET_MEGATRON) > 0;
-  if (!wo__budget_has_layer(maker->input) && !is_megatron) return;
+  if (!wo__budget_has_layer(maker->input) && !wo__budget_has_image(maker->input) && !is_megatron) return;
   struct wo_budget_row *const row = wo__budget_add_row(maker, "buffers", "cuBLAS workspace");
   row->is_known = true;
   row->bytes = is_megatron ? (struct wo_interval){32 * WO_MIB, 128 * WO_MIB, 256 * WO_MIB}

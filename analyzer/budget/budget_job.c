@@ -60,6 +60,7 @@ static void take_settings(const struct taker *taker) {
       {"micro_batch", "", WO_BUDGET_MICRO_BATCH, 0},
       {"grad_accum", "", WO_BUDGET_GRAD_ACCUM, 0},
       {"seq_len", "", WO_BUDGET_SEQ_LEN, 0},
+      {"image_size", "", WO_BUDGET_IMAGE, 0},
       {"lora_rank", "", WO_BUDGET_LORA_RANK, 0},
       {"tensor_parallel", "", WO_BUDGET_TENSOR, 0},
       {"pipeline_parallel", "", WO_BUDGET_PIPELINE, 0},
@@ -218,6 +219,7 @@ static void take_layer(struct wo_budget_input *input, const struct wo_model_shap
   if (layer) input->layer = *layer;
   input->experts = shape->experts;
   input->latent = shape->latent;
+  input->image = shape->image;
   input->window = shape->window;
   input->full_every = shape->full_every;
 }

@@ -18,11 +18,16 @@ static double value(const struct way *way, enum wo_budget_key key) {
   return way->input->values[key];
 }
 
+bool wo__budget_has_image(const struct wo_budget_input *input) {
+  return input->image.bytes > 0 && input->values[WO_BUDGET_INFERENCE] == 0;
+}
+
 bool wo__budget_has_layer(const struct wo_budget_input *input) {
   const double *const v = input->values;
   const bool is_known = input->experts.count == 0 || input->experts.per_token > 0;
-  return input->has_layer && is_known && v[WO_BUDGET_MEGATRON] == 0 && v[WO_BUDGET_TENSOR] <= 1 && v[WO_BUDGET_PIPELINE] <= 1 &&
-         v[WO_BUDGET_SEQUENCE] == 0 && v[WO_BUDGET_HEADS] > 0 && v[WO_BUDGET_CHECKPOINTING] != WO_BUDGET_SELECTIVE;
+  return input->has_layer && is_known && !wo__budget_has_image(input) && v[WO_BUDGET_MEGATRON] == 0 && v[WO_BUDGET_TENSOR] <= 1 &&
+         v[WO_BUDGET_PIPELINE] <= 1 && v[WO_BUDGET_SEQUENCE] == 0 && v[WO_BUDGET_HEADS] > 0 &&
+         v[WO_BUDGET_CHECKPOINTING] != WO_BUDGET_SELECTIVE;
 }
 
 double wo__budget_layer_number(const struct wo_budget_input *input) {

@@ -4,6 +4,9 @@
 
 #include "analyzer/budget/budget.h"
 
+/* Whether the model is a network of images, of which a step's peak was measured. */
+bool wo__budget_has_image(const struct wo_budget_input *input);
+
 /* Whether the layers are those of transformers, whose parts are known: the model's are, and no other framework divides them. */
 bool wo__budget_has_layer(const struct wo_budget_input *input);
 

@@ -51,6 +51,31 @@ struct wo_interval wo__budget_scaled(const struct wo_budget_input *input, const 
 
 /* ---- Activations ---- */
 
+static void set_known(struct wo_budget_row *row, struct wo_interval bytes, struct wo_view formula) {
+  row->is_known = true;
+  row->bytes = bytes;
+  row->formula = formula;
+}
+
+/* Networks of images: measured with torchvision, over an allocator that is real (tests/accuracy); in proportion to the area. */
+static void fill_images(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
+  const double side = value(input, WO_BUDGET_IMAGE) > 0 ? value(input, WO_BUDGET_IMAGE) : input->image.side;
+  const double area = side * side / (input->image.side * input->image.side);
+  const double dtype = value(input, WO_BUDGET_DTYPE), batch = value(input, WO_BUDGET_MICRO_BATCH);
+  const double amp = input->image.bytes_amp, whole = input->image.bytes;
+  const bool is_open = dtype == 0;
+  const double each = is_open || dtype == WO_BUDGET_FP32 ? whole : amp;
+  if (batch == 0) {
+    row->formula = WO_VIEW("needs --micro-batch");
+    return;
+  }
+  set_known(row,
+            (struct wo_interval){batch * area * (is_open ? amp : each) * 0.97, batch * area * each, batch * area * each * 1.06},
+            wo_arena_format(arena, "%.0f images x %s x %.4g", batch, WO_BYTES_TEXT(each), area));
+  row->assumption = wo_arena_format(arena, "measured at %.0f x %.0f, in proportion to the area%s", input->image.side,
+                                    input->image.side, is_open ? "; under autocast at the low end" : "");
+}
+
 static const char *missing(const struct wo_budget_input *input) {
   if (value(input, WO_BUDGET_MICRO_BATCH) == 0) return "needs --micro-batch";
   if (value(input, WO_BUDGET_SEQ_LEN) == 0) return "needs --seq-len";
@@ -71,12 +96,6 @@ static struct wo_view layer_assumption(const struct wo_budget_input *input, stru
       wo__budget_expert_copies(input) > 0
           ? "PEFT's adapters of experts make a copy of all experts of a layer (--lora-targets attention: none); "
           : "");
-}
-
-static void set_known(struct wo_budget_row *row, struct wo_interval bytes, struct wo_view formula) {
-  row->is_known = true;
-  row->bytes = bytes;
-  row->formula = formula;
 }
 
 static struct wo_interval plus_times(struct wo_interval a, struct wo_interval b, double factor) {
@@ -115,6 +134,10 @@ void wo__budget_activations(const struct wo_budget_input *input, struct wo_arena
     const struct wo_interval bytes = wo__budget_scaled(input, &input->activations, arena, &formula);
     set_known(row, bytes, formula);
     row->assumption = WO_VIEW("a measured point, in proportion to the batch; the loss is taken to be part of it");
+    return;
+  }
+  if (wo__budget_has_image(input)) {
+    fill_images(input, arena, row);
     return;
   }
   const char *const lacks = missing(input);
@@ -167,6 +190,10 @@ static struct wo_interval logits_each(const struct wo_budget_input *input) {
 }
 
 void wo__budget_logits(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
+  if (wo__budget_has_image(input)) {
+    set_known(row, wo_interval_exact(0), WO_VIEW("a class for each image"));
+    return;
+  }
   const double tokens = wo__budget_tokens(input), v = value(input, WO_BUDGET_VOCAB);
   const double t = one_or(value(input, WO_BUDGET_TENSOR));
   if (tokens == 0 || v == 0) {

@@ -79,6 +79,7 @@ static void share_gradients(const struct wo_budget_maker *maker, struct wo_budge
   row->share[WO_BUDGET_FORWARD] = row->share[WO_BUDGET_LOSS] = (struct wo_interval){0, 0, most};
   row->share[WO_BUDGET_LAYER] =
       (struct wo_interval){0, maker->is_partial ? 0 : head, most > 0 || !maker->is_partial ? fmax(head, most) : 0};
+  if (wo__budget_has_image(maker->input)) row->share[WO_BUDGET_LAYER] = (struct wo_interval){0, 0.4, 1};
   /* All but those of the embedding and the first layer, some of which are there already. */
   const double layer = maker->is_partial ? 0 : 1 / fmax(1, value(maker, WO_BUDGET_LAYERS));
   row->share[WO_BUDGET_FIRST] = (struct wo_interval){fmax(0, 1 - head - layer), fmax(0, 1 - head - layer / 2), 1};

@@ -3,6 +3,7 @@
 #include "analyzer/command/commands.h"
 #include "analyzer/command/rule_doc.h"
 #include "parsers/base/nearest/nearest.h"
+#include "parsers/base/units.h"
 
 /* "setting micro_batch" and an empty line. */
 static void add_heading(struct wo_text *out, const char *sort, struct wo_view id) {
@@ -81,11 +82,19 @@ static bool explain_model(const struct wo_pack *pack, struct wo_view id, struct 
     const struct wo_model_shape *const shape = &pack->models[i];
     if (!wo_view_equal(shape->id, id)) continue;
     add_heading(out, "model", id);
-    wo_text_add(out,
-                "  parameters %.0f\n  layers %.0f\n  hidden size %.0f\n  feed-forward width %.0f\n  heads %.0f, key/value heads "
-                "%.0f, head size %.0f\n",
-                shape->parameters, shape->layers, shape->hidden, shape->intermediate, shape->heads, shape->kv_heads,
-                shape->head_dim);
+    wo_text_add(out, "  parameters %.0f\n", shape->parameters);
+    if (shape->layers > 0)
+      wo_text_add(out,
+                  "  layers %.0f\n  hidden size %.0f\n  feed-forward width %.0f\n  heads %.0f, key/value heads %.0f, head size "
+                  "%.0f\n",
+                  shape->layers, shape->hidden, shape->intermediate, shape->heads, shape->kv_heads, shape->head_dim);
+    if (shape->experts.count > 0)
+      wo_text_add(out, "  experts %.0f, %.0f of them for a token\n", shape->experts.count, shape->experts.per_token);
+    if (shape->image.bytes > 0) {
+      wo_text_add(out, "  an image of %.0f x %.0f in training: %s", shape->image.side, shape->image.side,
+                  WO_BYTES_TEXT(shape->image.bytes));
+      wo_text_add(out, ", under autocast %s\n", WO_BYTES_TEXT(shape->image.bytes_amp));
+    }
     if (shape->vocab > 0) wo_text_add(out, "  vocabulary %.0f\n", shape->vocab);
     wo_text_add(out, "  source: %.*s\n", WO_SHOWN(shape->source));
     return true;

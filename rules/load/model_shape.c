@@ -246,6 +246,7 @@ double wo_model_shape_expert_layers(const struct wo_model_shape *shape) {
 
 double wo_model_shape_parameters(const struct wo_model_shape *shape) {
   assert(shape != NULL);
+  if (wo_view_is(shape->architecture, "image")) return shape->image.bytes > 0 ? shape->parameters : 0;
   if (wo_view_is(shape->architecture, "bert")) return bert(shape, 2, true);
   if (wo_view_is(shape->architecture, "roberta")) return bert(shape, 1, true);
   if (wo_view_is(shape->architecture, "distilbert")) return bert(shape, 0, false);
@@ -288,11 +289,14 @@ static struct wo_view last_part(struct wo_view name) {
 
 /* Words after a name that change training or storage, and not the shape. */
 static bool is_harmless(struct wo_view word) {
-  static const char *const words[] = {"instruct", "chat",     "base", "it",   "hf",      "pt",      "sft",     "dpo",
-                                      "lora",     "gptq",     "awq",  "int4", "int8",    "4bit",    "8bit",    "bnb",
-                                      "fp16",     "bf16",     "fp8",  "v0.1", "v0.2",    "v0.3",    "v1.0",    "1m",
-                                      "2507",     "thinking", "gguf", "mlx",  "deduped", "preview", "unsloth", "dynamic"};
-  return WO_VIEW_ANY(word, wo_view_is_nocase, words);
+  static const char words[][10] = {"instruct", "chat",     "base", "it",   "hf",      "pt",      "sft",     "dpo",
+                                   "lora",     "gptq",     "awq",  "int4", "int8",    "4bit",    "8bit",    "bnb",
+                                   "fp16",     "bf16",     "fp8",  "v0.1", "v0.2",    "v0.3",    "v1.0",    "1m",
+                                   "2507",     "thinking", "gguf", "mlx",  "deduped", "preview", "unsloth", "dynamic"};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    if (wo_view_is_nocase(word, words[i])) return true;
+  }
+  return false;
 }
 
 static bool is_separator(char c) {

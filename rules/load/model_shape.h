@@ -32,8 +32,8 @@ struct wo_model_layer {
  * the longest known name: a further size, or any unknown word, makes it another model. An empty name gives NULL. */
 const struct wo_model_shape *wo_model_shape_find(const struct wo_pack *pack, struct wo_view name);
 
-/* The parameters that the shape adds up to, exactly as the published implementation has them; 0 for an architecture that is not
- * known. Buffers (rotary tables, masks) are no parameters. */
+/* The parameters that the shape adds up to, exactly as the published implementation has them (networks of images: as published);
+ * 0 for an architecture that is not known. Buffers (rotary tables, masks) are no parameters. */
 double wo_model_shape_parameters(const struct wo_model_shape *shape);
 
 /* Numbers of the feed-forward blocks of one layer with experts that belong to experts which tokens are sent to, and the layers

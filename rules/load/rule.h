@@ -247,6 +247,14 @@ struct wo_model_latent {
   double value;      /* width of a head's values */
 };
 
+/* A network of images: what a step has of each image at its peak, beside states, in fp32 and under autocast, measured at a side
+ * of so many pixels; it grows with the area. Zero: not known. */
+struct wo_model_image {
+  double side;
+  double bytes;
+  double bytes_amp;
+};
+
 struct wo_model_shape {
   struct wo_view id;
   const struct wo_view *names; /* last parts of published names: "Qwen2.5-7B" (wo_model_shape_find) */
@@ -265,6 +273,7 @@ struct wo_model_shape {
   double full_every; /* one of so many layers sees everything all the same; 0: none */
   struct wo_model_experts experts;
   struct wo_model_latent latent;
+  struct wo_model_image image;
   bool is_tied; /* the output projection is the embedding table */
   struct wo_view source;
   struct wo_rule_place place;

@@ -25,19 +25,18 @@ static bool read_count(struct wo_loader *loader, const struct wo_tree *value, co
 
 #define COUNT(name, field) .key = name, .read = read_count, WO_AT(wo_model_shape, field)
 
-/* A missing number would be read as a part of size zero. A vocabulary and a table of positions may be missing: there are models
- * without. */
+/* A vocabulary and a table of positions may be missing: there are models without. Networks of images have none of the sizes. */
 static const struct wo_member model_members[] = {
     {.key = "model", .read = wo__load_skip},
     {.key = "names", .read = wo__load_texts, WO_ARRAY_AT(wo_model_shape, names, name_count)},
     {.key = "architecture", .read = wo__load_text, WO_AT(wo_model_shape, architecture)},
     {COUNT("parameters", parameters), .is_needed = true},
-    {COUNT("layers", layers), .is_needed = true},
-    {COUNT("hidden", hidden), .is_needed = true},
-    {COUNT("intermediate", intermediate), .is_needed = true},
-    {COUNT("heads", heads), .is_needed = true},
-    {COUNT("kv_heads", kv_heads), .is_needed = true},
-    {COUNT("head_dim", head_dim), .is_needed = true},
+    {COUNT("layers", layers)},
+    {COUNT("hidden", hidden)},
+    {COUNT("intermediate", intermediate)},
+    {COUNT("heads", heads)},
+    {COUNT("kv_heads", kv_heads)},
+    {COUNT("head_dim", head_dim)},
     {COUNT("vocab", vocab)},
     {COUNT("positions", positions)},
     {COUNT("window", window)},
@@ -52,12 +51,21 @@ static const struct wo_member model_members[] = {
     {COUNT("qk_nope_head_dim", latent.plain)},
     {COUNT("qk_rope_head_dim", latent.rotary)},
     {COUNT("v_head_dim", latent.value)},
+    {COUNT("image", image.side)},
+    {COUNT("image_bytes", image.bytes)},
+    {COUNT("image_bytes_amp", image.bytes_amp)},
     {.key = "tied", .read = wo__load_bool, WO_AT(wo_model_shape, is_tied)},
     {.key = "source", .read = wo__load_text, WO_AT(wo_model_shape, source), .is_deep = true},
 };
 
 bool wo__load_model(struct wo_loader *loader, const struct wo_tree *object, void *rule) {
-  return wo__load_members(loader, object, model_members, COUNT_OF(model_members), rule);
+  const struct wo_model_shape *const shape = rule;
+  if (!wo__load_members(loader, object, model_members, COUNT_OF(model_members), rule)) return false;
+  const bool has_sizes = shape->layers > 0 && shape->hidden > 0 && shape->intermediate > 0 && shape->heads > 0 &&
+                         shape->kv_heads > 0 && shape->head_dim > 0;
+  return has_sizes || shape->image.bytes > 0 ||
+         wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX,
+                       "expected layers, hidden, intermediate, heads, kv_heads and head_dim, or image_bytes");
 }
 
 /* ---- phases and terms ------------------------------------------------------------------------------------------------- */

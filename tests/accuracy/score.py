@@ -24,6 +24,9 @@ def options_of(run):
     case = run["case"]
     if case["kind"] == "inference":
         return ["--model", case["model"], "--dtype", case["dtype"], "--inference", "--micro-batch", str(case["micro_batch"]), "--seq-len", str(case["seq_len"])]
+    if case["kind"] == "vision":
+        return ["--model", case["model"], "--dtype", case["dtype"], "--micro-batch", str(case["micro_batch"]), "--image", str(case["image"]), "--grad-accum", "1",
+                "--optimizer", case["optimizer"]]
     if case["kind"] != "lm":
         return None
     given = ["--model", case["model"], "--dtype", case["dtype"], "--micro-batch", case["micro_batch"], "--seq-len", case["seq_len"],
@@ -295,7 +298,7 @@ def name_of(case):
     short = {"checkpointing": "again", "trainer": "Trainer", "liger": "Liger", "padding": "padded", "offload_optimizer": "offload", "offload_params": "all of it"}
     words += [short[key] for key in short if case.get(key)]
     words += ["scores"] if case.get("attention") == "eager" else []
-    return f"{case['model']} {case['micro_batch']}x{case['seq_len']} {' '.join(words)}"
+    return f"{case['model']} {case['micro_batch']}x{case.get('seq_len') or case['image']} {' '.join(words)}"
 
 
 def line_of(row, name):
@@ -307,6 +310,8 @@ def groups_of(row):
     case = row["case"]
     if case["kind"] == "inference":
         return "a prompt and 8 tokens more"
+    if case["kind"] == "vision":
+        return "networks of images"
     if case.get("strategy"):
         return "DeepSpeed's ZeRO" if case["strategy"].startswith("zero") else "FSDP" if case["strategy"].startswith("fsdp") else "DDP"
     if case["model"].startswith(("mixtral", "qwen3-30b", "qwen1.5-moe", "olmoe", "deepseek-v2")):

@@ -340,6 +340,30 @@ static void test_expert_parallel(void **state) {
   }
 }
 
+/* A network of images: in proportion to images and area; no logits, and layers have no part in it. */
+static void test_images(void **state) {
+  (void)state;
+  static const struct {
+    const char *options;
+    double activations;
+  } rows[] = {
+      {"params:1000 dtype:fp32 micro-batch:3", 3000},
+      {"params:1000 dtype:amp micro-batch:3", 1800},
+      {"params:1000 dtype:bf16 micro-batch:3 image:448", 7200},
+      {"params:1000 dtype:fp32 micro-batch:1 layers:2 hidden:8 heads:2 seq-len:5", 1000},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct sheet sheet;
+    make(&sheet, rows[i].options);
+    sheet.input.image = (struct wo_model_image){224, 1000, 600};
+    assert_int_equal(wo_budget_make(&sheet.input, &sheet.arena, &sheet.budget), WO_OK);
+    assert_true(sheet.budget.is_complete);
+    assert_near(rows[i].options, find_row(&sheet.budget, "activations")->bytes.mid, rows[i].activations);
+    assert_near(rows[i].options, find_row(&sheet.budget, "logits")->bytes.hi, 0);
+    done(&sheet);
+  }
+}
+
 /* An engine that sleeps in the steps is beside the states alone; one that stays is beside everything. */
 static void test_rollout(void **state) {
   (void)state;
@@ -672,6 +696,7 @@ int main(void) {
       cmocka_unit_test(test_expert_parallel),
       cmocka_unit_test(test_cache),
       cmocka_unit_test(test_rollout),
+      cmocka_unit_test(test_images),
       cmocka_unit_test(test_adapter_counts),
       cmocka_unit_test(test_korthikanti),
       cmocka_unit_test(test_share_of_attention_scores),
