@@ -54,7 +54,7 @@ static void set_up(struct wo_budget_maker *maker) {
   const double params = value(maker, WO_BUDGET_PARAMS);
   const double trainable = value(maker, WO_BUDGET_TRAINABLE);
   const struct wo_interval adapters = wo__budget_adapters(maker->input);
-  maker->is_training = value(maker, WO_BUDGET_INFERENCE) == 0;
+  maker->is_training = value(maker, WO_BUDGET_INFERENCE) == 0 && !wo__budget_has_pipeline(maker->input);
   maker->is_partial = adapters.hi > 0 || (trainable > 0 && trainable < params);
   const double whole = trainable > 0 ? trainable : params;
   const bool is_whole = adapters.hi == 0 && whole == params;
@@ -210,7 +210,8 @@ static void add_stated(struct wo_budget_maker *maker) {
 /* ---- Totals ---- */
 
 const char *wo_budget_moment_name(enum wo_budget_moment moment) {
-  static const char names[][12] = {"forward", "loss", "layer", "first_layer", "gradients", "step", "generate"};
+  static const char names[][12] = {"forward", "loss",     "layer",  "first_layer", "gradients",
+                                   "step",    "generate", "encode", "denoise",     "decode"};
   return names[moment];
 }
 
@@ -221,7 +222,10 @@ const char *wo_budget_moment_words(enum wo_budget_moment moment) {
                                    "in the backward pass of the first layer",
                                    "at the end of the backward pass",
                                    "in the optimizer's step",
-                                   "while samples are made"};
+                                   "while samples are made",
+                                   "while the text is encoded",
+                                   "while noise is taken away",
+                                   "while images are decoded"};
   return words[moment];
 }
 
@@ -331,6 +335,13 @@ static void make_stage(const struct wo_budget_input *input, struct wo_arena *are
   *budget = (struct wo_budget){.is_last_stage = input->is_last_stage};
   struct wo_budget_maker maker = {.input = input, .arena = arena, .budget = budget};
   set_up(&maker);
+  if (wo__budget_has_pipeline(input)) {
+    wo__budget_add_pipeline(&maker);
+    wo__budget_add_context(&maker);
+    add_up(&maker);
+    judge(input, budget);
+    return;
+  }
   wo__budget_add_weights(&maker);
   if (maker.is_training) {
     wo__budget_add_gradients(&maker);

@@ -47,6 +47,9 @@ enum wo_budget_key {
   WO_BUDGET_GRAD_ACCUM,
   WO_BUDGET_SEQ_LEN,
   WO_BUDGET_IMAGE,
+  WO_BUDGET_FRAMES,
+  WO_BUDGET_OFFLOAD,
+  WO_BUDGET_TILING,
   WO_BUDGET_LAYERS,
   WO_BUDGET_HIDDEN,
   WO_BUDGET_HEADS,
@@ -95,6 +98,7 @@ enum {
 enum { WO_BUDGET_NONE = 1, WO_BUDGET_SELECTIVE, WO_BUDGET_FULL };
 enum { WO_BUDGET_FLASH = 1, WO_BUDGET_SCORES, WO_BUDGET_SDPA };
 enum { WO_BUDGET_ON = 1, WO_BUDGET_OFF };
+enum { WO_BUDGET_BY_MODEL = 1, WO_BUDGET_SEQUENTIAL };
 enum { WO_BUDGET_FIRST_STAGE = 1, WO_BUDGET_LAST_STAGE };
 enum { WO_BUDGET_PLAIN = 1, WO_BUDGET_SHIFTED };
 enum { WO_BUDGET_ALL_LINEAR = 1, WO_BUDGET_ALL_ATTENTION, WO_BUDGET_QUERY_VALUE };
@@ -136,6 +140,9 @@ enum wo_budget_moment {
   WO_BUDGET_GRADIENTS, /* the end of the backward pass: all gradients are there */
   WO_BUDGET_STEP,      /* the optimizer's step */
   WO_BUDGET_GENERATE,  /* between steps: a rollout engine on the same card makes samples */
+  WO_BUDGET_ENCODE,    /* a pipeline of images: its text is encoded, */
+  WO_BUDGET_DENOISE,   /* noise is taken away, */
+  WO_BUDGET_DECODE,    /* and the image is made of what is left */
   WO_BUDGET_MOMENT_COUNT_
 };
 
@@ -150,12 +157,13 @@ struct wo_budget_input {
   double embedding_tables; /* 2: the output projection has one of its own, 1: it is the embedding's; 0: not known */
   bool has_layer;          /* how a layer keeps activations is known */
   struct wo_model_layer layer;
-  struct wo_model_experts experts; /* zero: none */
-  struct wo_model_latent latent;   /* zero: keys and values are kept as they are */
-  double window;                   /* tokens that layers with one look back; 0: none */
-  struct wo_model_image image;     /* zero: no network of images */
-  double full_every;               /* layers of these that have none: one of so many; 0: none of them */
-  bool is_last_stage;              /* of a pipeline; else the first is looked at. wo_budget_make looks at both */
+  struct wo_model_experts experts;   /* zero: none */
+  struct wo_model_latent latent;     /* zero: keys and values are kept as they are */
+  double window;                     /* tokens that layers with one look back; 0: none */
+  struct wo_model_image image;       /* zero: no network of images */
+  struct wo_model_pipeline pipeline; /* zero: none; the side of its images is in `image` */
+  double full_every;                 /* layers of these that have none: one of so many; 0: none of them */
+  bool is_last_stage;                /* of a pipeline; else the first is looked at. wo_budget_make looks at both */
   double live_factor;   /* a measured peak over the computed one, for what grows with the batch; 0: none was measured */
   bool has_activations; /* measured, in place of the formula */
   struct wo_budget_measured activations;
@@ -235,6 +243,7 @@ void wo__budget_again(const struct wo_budget_input *input, struct wo_arena *aren
 void wo__budget_logits(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
 void wo__budget_cache(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
 void wo__budget_pass(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
+bool wo__budget_has_pipeline(const struct wo_budget_input *input);
 void wo__budget_graphs(const struct wo_budget_input *input, struct wo_budget_row *row);
 
 /* Whether the program is a serving engine: one that serves, and does not say the size of its own forward passes. */

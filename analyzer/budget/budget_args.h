@@ -8,7 +8,7 @@
 
 /* The table, whose target is a struct wo_budget_input; views of names point into the values. The id of an option is its key, or
  * WO_BUDGET_KEY_COUNT_ if it has none (frozen, extra, activations, stated; model and calibrate, which are taken and ignored). */
-enum { WO_BUDGET_OPTION_COUNT = 64 };
+enum { WO_BUDGET_OPTION_COUNT = 67 };
 extern const struct wo_option wo_budget_options[WO_BUDGET_OPTION_COUNT];
 
 /* The key of the option of that name, or WO_BUDGET_KEY_COUNT_. */

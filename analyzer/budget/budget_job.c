@@ -220,6 +220,7 @@ static void take_layer(struct wo_budget_input *input, const struct wo_model_shap
   input->experts = shape->experts;
   input->latent = shape->latent;
   input->image = shape->image;
+  input->pipeline = shape->pipeline;
   input->window = shape->window;
   input->full_every = shape->full_every;
 }

@@ -68,11 +68,12 @@ double wo__budget_tables(const struct wo_budget_maker *maker);
 double wo__budget_divided(const struct wo_budget_maker *maker, double stage);
 double wo__budget_weights_divisor(const struct wo_budget_maker *maker);
 
-/* The rows: budget_states.c, budget_step.c, budget_buffers.c. */
+/* The rows: budget_states.c, budget_step.c, budget_buffers.c, budget_pipeline.c. */
 void wo__budget_add_weights(struct wo_budget_maker *maker);
 void wo__budget_add_gradients(struct wo_budget_maker *maker);
 void wo__budget_add_optimizer(struct wo_budget_maker *maker);
 void wo__budget_add_frozen(struct wo_budget_maker *maker);
+void wo__budget_add_pipeline(struct wo_budget_maker *maker);
 void wo__budget_add_step(struct wo_budget_maker *maker);
 void wo__budget_add_buffers(struct wo_budget_maker *maker);
 void wo__budget_add_context(struct wo_budget_maker *maker);

@@ -90,6 +90,9 @@ static bool explain_model(const struct wo_pack *pack, struct wo_view id, struct 
                   shape->layers, shape->hidden, shape->intermediate, shape->heads, shape->kv_heads, shape->head_dim);
     if (shape->experts.count > 0)
       wo_text_add(out, "  experts %.0f, %.0f of them for a token\n", shape->experts.count, shape->experts.per_token);
+    if (shape->pipeline.denoiser > 0)
+      wo_text_add(out, "  encoders %.0f, denoiser %.0f, decoder %.0f\n", shape->pipeline.encoders, shape->pipeline.denoiser,
+                  shape->pipeline.decoder);
     if (shape->image.bytes > 0) {
       wo_text_add(out, "  an image of %.0f x %.0f in training: %s", shape->image.side, shape->image.side,
                   WO_BYTES_TEXT(shape->image.bytes));

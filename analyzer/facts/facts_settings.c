@@ -234,12 +234,12 @@ static bool is_of_evaluation(const struct wo_alias *alias, struct wo_view name) 
 
 /* Whether the path names a part of the model, or a model beside it: sizes of those are not the model's. */
 static bool is_in_part(struct wo_view path) {
-  static const char *const starts[] = {
+  static const char starts[][20] = {
       "bridge", "adapter",     "projector", "connector", "vision", "audio",   "image_encoder",    "text_encoder", "teacher",
       "draft",  "speculative", "critic",    "reward",    "vae",    "indexer", "sparse_attention", "resampler",    "controlnet"};
   while (path.len > 0) {
     const struct wo_view part = wo_view_cut(&path, '.');
-    if (WO_VIEW_ANY(part, wo_view_starts_nocase, starts)) return true;
+    if (WO_VIEW_ANY_ROW(part, wo_view_starts_nocase, starts)) return true;
   }
   return false;
 }

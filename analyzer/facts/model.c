@@ -75,7 +75,8 @@ static size_t list_known(const struct wo_facts *facts, struct wo_job_model *mode
     const struct wo_model_shape *const shape = name.len > 0 ? wo_model_shape_find(facts->pack, name) : NULL;
     size_t at = 0;
     while (at < count && models[at].shape != shape) at++;
-    if (!shape || at < count) continue;
+    /* A job that names a pipeline may train a part of it. */
+    if (!shape || at < count || shape->pipeline.denoiser > 0) continue;
     models[count] = (struct wo_job_model){.shape = shape, .evidence = event->id};
     for (int dim = 0; dim < WO_MODEL_DIM_COUNT_; dim++) {
       models[count].dims[dim] = (struct wo_model_number){table_value(shape, (enum wo_model_dim)dim), true, event->id};

@@ -66,10 +66,10 @@ static bool has_success(const struct wo_job *job) {
 
 /* States of jobs that wait, run, or will run again. */
 static bool is_open_state(struct wo_view state) {
-  static const char *const states[] = {"PENDING",  "RUNNING",      "SUSPENDED",   "COMPLETING",   "CONFIGURING",
-                                       "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "STAGE_OUT",
-                                       "RESIZING", "STOPPED",      "SIGNALING"};
-  return WO_VIEW_ANY(state, wo_view_is, states);
+  static const char states[][16] = {"PENDING",  "RUNNING",      "SUSPENDED",   "COMPLETING",   "CONFIGURING",
+                                    "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "STAGE_OUT",
+                                    "RESIZING", "STOPPED",      "SIGNALING"};
+  return WO_VIEW_ANY_ROW(state, wo_view_is, states);
 }
 
 bool wo_story_has_ended(const struct wo_job *job) {

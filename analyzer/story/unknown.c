@@ -12,9 +12,9 @@ static bool has_finished_elsewhere(const struct wo_job *job, const struct wo_eve
 
 /* Whether the name is that of a program's source, which speaks of failures, too. */
 static bool is_source(struct wo_view path) {
-  static const char *const ends[] = {".py", ".c",    ".cc", ".cpp", ".cu", ".h", ".hpp", ".js",
-                                     ".ts", ".java", ".go", ".rs",  ".jl", ".R", ".pl",  ".sh"};
-  return WO_VIEW_ANY(path, wo_view_ends, ends);
+  static const char ends[][8] = {".py", ".c",    ".cc", ".cpp", ".cu", ".h", ".hpp", ".js",
+                                 ".ts", ".java", ".go", ".rs",  ".jl", ".R", ".pl",  ".sh"};
+  return WO_VIEW_ANY_ROW(path, wo_view_ends, ends);
 }
 
 /* A line that no pattern knows counts only in a log: scripts and notes speak of failures too. */

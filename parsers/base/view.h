@@ -89,6 +89,18 @@ static inline bool wo_view_any(struct wo_view view, bool (*holds)(struct wo_view
   return false;
 }
 
+/* The same for words in rows of one width, `static const char rows[][12]`: no word has an address that is relocated. */
+#define WO_VIEW_ANY_ROW(view, holds, rows)                                                                                       \
+  wo_view_any_row((view), (holds), (rows)[0], sizeof(rows)[0], sizeof(rows) / sizeof(rows)[0])
+
+static inline bool wo_view_any_row(struct wo_view view, bool (*holds)(struct wo_view, const char *), const char *rows,
+                                   size_t width, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (holds(view, rows + i * width)) return true;
+  }
+  return false;
+}
+
 /* Which pairs of bytes are in a text, as a set of hashes: most words that are looked for in it are refused without a search. */
 struct wo_pairs_of {
   struct wo_view text;

@@ -246,6 +246,8 @@ double wo_model_shape_expert_layers(const struct wo_model_shape *shape) {
 
 double wo_model_shape_parameters(const struct wo_model_shape *shape) {
   assert(shape != NULL);
+  const struct wo_model_pipeline *const parts = &shape->pipeline;
+  if (wo_view_is(shape->architecture, "pipeline")) return parts->encoders + parts->other + parts->denoiser + parts->decoder;
   if (wo_view_is(shape->architecture, "image")) return shape->image.bytes > 0 ? shape->parameters : 0;
   if (wo_view_is(shape->architecture, "bert")) return bert(shape, 2, true);
   if (wo_view_is(shape->architecture, "roberta")) return bert(shape, 1, true);
@@ -293,10 +295,7 @@ static bool is_harmless(struct wo_view word) {
                                    "lora",     "gptq",     "awq",  "int4", "int8",    "4bit",    "8bit",    "bnb",
                                    "fp16",     "bf16",     "fp8",  "v0.1", "v0.2",    "v0.3",    "v1.0",    "1m",
                                    "2507",     "thinking", "gguf", "mlx",  "deduped", "preview", "unsloth", "dynamic"};
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-    if (wo_view_is_nocase(word, words[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY_ROW(word, wo_view_is_nocase, words);
 }
 
 static bool is_separator(char c) {

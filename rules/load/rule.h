@@ -255,6 +255,21 @@ struct wo_model_image {
   double bytes_amp;
 };
 
+/* A pipeline that makes images or films: parameters of its parts, and bytes of denoising and of decoding one of them, of a side
+ * (and a number of frames), in 16 bits; both grow with the area. Zero: none. */
+struct wo_model_pipeline {
+  double encoders;
+  double largest_encoder; /* of them that are on the card at once, where parts are moved there and back */
+  double encoder_fp32;    /* of the encoders, what stays in fp32 where the rest is fp16 */
+  double other;
+  double denoiser;
+  double decoder;
+  bool is_decoder_fp32;
+  double frames;
+  double denoise_bytes;
+  double decode_bytes;
+};
+
 struct wo_model_shape {
   struct wo_view id;
   const struct wo_view *names; /* last parts of published names: "Qwen2.5-7B" (wo_model_shape_find) */
@@ -274,6 +289,7 @@ struct wo_model_shape {
   struct wo_model_experts experts;
   struct wo_model_latent latent;
   struct wo_model_image image;
+  struct wo_model_pipeline pipeline;
   bool is_tied; /* the output projection is the embedding table */
   struct wo_view source;
   struct wo_rule_place place;

@@ -51,6 +51,16 @@ static const struct wo_member model_members[] = {
     {COUNT("qk_nope_head_dim", latent.plain)},
     {COUNT("qk_rope_head_dim", latent.rotary)},
     {COUNT("v_head_dim", latent.value)},
+    {COUNT("encoders", pipeline.encoders)},
+    {COUNT("largest_encoder", pipeline.largest_encoder)},
+    {COUNT("encoder_fp32", pipeline.encoder_fp32)},
+    {COUNT("other", pipeline.other)},
+    {COUNT("denoiser", pipeline.denoiser)},
+    {COUNT("decoder", pipeline.decoder)},
+    {COUNT("frames", pipeline.frames)},
+    {COUNT("denoise_bytes", pipeline.denoise_bytes)},
+    {COUNT("decode_bytes", pipeline.decode_bytes)},
+    {.key = "decoder_fp32", .read = wo__load_bool, WO_AT(wo_model_shape, pipeline.is_decoder_fp32)},
     {COUNT("image", image.side)},
     {COUNT("image_bytes", image.bytes)},
     {COUNT("image_bytes_amp", image.bytes_amp)},
@@ -63,9 +73,9 @@ bool wo__load_model(struct wo_loader *loader, const struct wo_tree *object, void
   if (!wo__load_members(loader, object, model_members, COUNT_OF(model_members), rule)) return false;
   const bool has_sizes = shape->layers > 0 && shape->hidden > 0 && shape->intermediate > 0 && shape->heads > 0 &&
                          shape->kv_heads > 0 && shape->head_dim > 0;
-  return has_sizes || shape->image.bytes > 0 ||
+  return has_sizes || shape->image.bytes > 0 || shape->pipeline.denoiser > 0 ||
          wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX,
-                       "expected layers, hidden, intermediate, heads, kv_heads and head_dim, or image_bytes");
+                       "expected layers, hidden, intermediate, heads, kv_heads and head_dim, or image_bytes, or denoiser");
 }
 
 /* ---- phases and terms ------------------------------------------------------------------------------------------------- */

@@ -263,6 +263,16 @@ def serving_of(whyoom, start):
             for kind in ends if real[kind]}
 
 
+def pipeline_lines(whyoom):
+    """Published peaks of pipelines that make images and films."""
+    runs = read("diffusion.json")["runs"]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        rows = list(pool.map(lambda run: score_published(whyoom, run), runs))
+    return ["\n## Pipelines of images\n", (HERE / "diffusion.md.in").read_text(),
+            "| runs | inside | width | error | worst |\n| ---: | ---: | ---: | ---: | ---: |", f"| {figures_text(rows)} |",
+            "\n| run | measured | low to high | off |\n| --- | ---: | ---: | ---: |", *(line_of(row, row["id"]) for row in rows)]
+
+
 def serving_lines(whyoom):
     starts = read("serving.json")["starts"]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -347,6 +357,7 @@ def page(whyoom):
         lines.append("\n*fits* and did not run: " + ", ".join(f"`{name}`" for name in counts["fits", False]) + ".")
     lines += other_lines(every)
     lines += serving_lines(whyoom)
+    lines += pipeline_lines(whyoom)
     published = published_rows(whyoom)
     lines.append("\n## Published by others\n\n" + (HERE / "published.md.in").read_text())
     lines.append("| framework | runs | inside | width | error | worst |\n| --- | ---: | ---: | ---: | ---: | ---: |")

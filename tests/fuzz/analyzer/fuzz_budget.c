@@ -29,16 +29,32 @@ static void check_table(const struct wo_budget *budget) {
   check_interval(budget->states);
   check_interval(budget->in_use);
   check_interval(budget->total);
+  check_interval(budget->room);
   require(budget->batch_sure <= budget->batch_likely || !budget->has_batches);
 }
 
 /* As a known model's: those of the table that keep most in their own way. */
 static void take_layer(struct wo_budget_input *input, size_t size) {
-  static const char names[][8] = {"gemma2", "gpt2", "qwen3", "opt", "phi3"};
-  const struct wo_model_shape shape = {.architecture = wo_view_of(names[size / 2 % 5])};
+  static const char names[][12] = {"gemma2", "gpt2", "qwen3", "opt", "phi3", "qwen2_moe", "deepseek", "cohere", "glm4"};
+  const struct wo_model_shape shape = {.architecture = wo_view_of(names[size / 2 % 9])};
   input->has_layer = size % 2 == 1;
   if (input->has_layer) input->layer = *wo_model_shape_layer(&shape);
   input->embedding_tables = (double)(size / 4 % 3);
+  if (size % 5 == 1) input->experts = (struct wo_model_experts){64, 6, 1408, 2816, 1};
+  if (size % 7 == 1) input->latent = (struct wo_model_latent){size % 2 == 0 ? 0 : 1536, 512, 128, 64, 128};
+  if (size % 11 == 1) input->window = 1024, input->full_every = (double)(size % 6);
+  if (size % 13 == 1) input->image = (struct wo_model_image){224, 1e8, 6e7};
+  if (size % 17 == 1) {
+    input->image.side = 512;
+    input->pipeline = (struct wo_model_pipeline){.encoders = 5e9,
+                                                 .largest_encoder = 4e9,
+                                                 .encoder_fp32 = 1e9,
+                                                 .denoiser = 12e9,
+                                                 .decoder = 8e7,
+                                                 .frames = size % 2 == 0 ? 0 : 81,
+                                                 .denoise_bytes = 5e8,
+                                                 .decode_bytes = 2e9};
+  }
 }
 
 static void apply_line(struct wo_budget_report *report, struct wo_view line) {

@@ -340,6 +340,42 @@ static void test_expert_parallel(void **state) {
   }
 }
 
+/* Encoders 100 (60 at once), denoiser 1000, decoder 50 in fp32; 10 MiB to denoise 512 x 512, 40 MiB to decode it. */
+static void test_pipeline(void **state) {
+  (void)state;
+  static const struct {
+    const char *options;
+    enum wo_budget_moment peak;
+    double in_use; /* less the 64 MiB of workspaces */
+  } rows[] = {
+      {"dtype:bf16", WO_BUDGET_DECODE, 2 * 100e6 + 2 * 1000e6 + 4 * 50e6 + 40 * WO_MIB},
+      {"dtype:bf16 offload:model", WO_BUDGET_DENOISE, 2 * 1000e6 + 10 * WO_MIB},
+      {"dtype:bf16 offload:model quantize:4bit image:1024 micro-batch:9", WO_BUDGET_DECODE, 4 * 50e6 + 36 * 40 * WO_MIB},
+      {"dtype:bf16 offload:sequential", WO_BUDGET_DECODE, 40 * WO_MIB},
+      {"dtype:bf16 offload:sequential image:1024 vae-tiling", WO_BUDGET_DENOISE, 40 * WO_MIB},
+      {"dtype:fp16", WO_BUDGET_DECODE, 2 * 100e6 + 2 * 30e6 + 2 * 1000e6 + 4 * 50e6 + 40 * WO_MIB},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct sheet sheet;
+    make(&sheet, rows[i].options);
+    sheet.input.image.side = 512;
+    sheet.input.pipeline = (struct wo_model_pipeline){.encoders = 100e6,
+                                                      .largest_encoder = 60e6,
+                                                      .encoder_fp32 = 30e6,
+                                                      .denoiser = 1000e6,
+                                                      .decoder = 50e6,
+                                                      .is_decoder_fp32 = true,
+                                                      .denoise_bytes = 10 * WO_MIB,
+                                                      .decode_bytes = 40 * WO_MIB};
+    assert_int_equal(wo_budget_make(&sheet.input, &sheet.arena, &sheet.budget), WO_OK);
+    assert_true(sheet.budget.is_complete);
+    if (sheet.budget.peak != rows[i].peak)
+      fail_msg("%s: the peak is %s", rows[i].options, wo_budget_moment_name(sheet.budget.peak));
+    assert_near(rows[i].options, sheet.budget.in_use.mid - 64 * WO_MIB, rows[i].in_use);
+    done(&sheet);
+  }
+}
+
 /* A network of images: in proportion to images and area; no logits, and layers have no part in it. */
 static void test_images(void **state) {
   (void)state;
@@ -697,6 +733,7 @@ int main(void) {
       cmocka_unit_test(test_cache),
       cmocka_unit_test(test_rollout),
       cmocka_unit_test(test_images),
+      cmocka_unit_test(test_pipeline),
       cmocka_unit_test(test_adapter_counts),
       cmocka_unit_test(test_korthikanti),
       cmocka_unit_test(test_share_of_attention_scores),
