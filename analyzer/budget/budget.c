@@ -455,21 +455,28 @@ static void find_stages(const struct wo_budget_input *input, struct wo_arena *ar
   }
 }
 
-/* The input with what one option says of others; as it is when there is no memory for a copy. */
-static const struct wo_budget_input *imply(const struct wo_budget_input *given, struct wo_arena *arena) {
-  if (given->values[WO_BUDGET_UNSLOTH] == 0) return given;
-  struct wo_budget_input *const input = wo_arena_alloc(arena, sizeof *input);
-  if (!input) return given;
-  *input = *given;
-  if (input->values[WO_BUDGET_CHECKPOINTING] == 0) input->values[WO_BUDGET_CHECKPOINTING] = WO_BUDGET_FULL;
-  if (input->values[WO_BUDGET_CHECKPOINTING] == WO_BUDGET_FULL) input->values[WO_BUDGET_OFFLOAD_ACTIVATIONS] = 1;
-  input->values[WO_BUDGET_FUSED_LOSS] = 1;
-  return input;
+/* What one option says of others, and options that have no effect (budget_unused.c says so): weights are quantised only where
+ * they are frozen, and the sequence is divided where the layers are. */
+static void imply(struct wo_budget_input *input) {
+  double *const v = input->values;
+  const bool is_whole = v[WO_BUDGET_TRAINABLE] == 0 || v[WO_BUDGET_TRAINABLE] >= v[WO_BUDGET_PARAMS];
+  const bool is_training = v[WO_BUDGET_INFERENCE] == 0 && !wo__budget_has_pipeline(input);
+  if (is_training && is_whole && v[WO_BUDGET_ADAPTERS] == 0 && v[WO_BUDGET_LORA_RANK] == 0) v[WO_BUDGET_QUANTIZE] = 0;
+  if (v[WO_BUDGET_TENSOR] <= 1) v[WO_BUDGET_SEQUENCE] = 0;
+  if (v[WO_BUDGET_UNSLOTH] == 0) return;
+  if (v[WO_BUDGET_CHECKPOINTING] == 0) v[WO_BUDGET_CHECKPOINTING] = WO_BUDGET_FULL;
+  if (v[WO_BUDGET_CHECKPOINTING] == WO_BUDGET_FULL) v[WO_BUDGET_OFFLOAD_ACTIVATIONS] = 1;
+  v[WO_BUDGET_FUSED_LOSS] = 1;
 }
 
 enum wo_status wo_budget_make(const struct wo_budget_input *given, struct wo_arena *arena, struct wo_budget *ret_budget) {
   assert(given != NULL && arena != NULL && ret_budget != NULL);
-  const struct wo_budget_input *const input = imply(given, arena);
+  struct wo_budget_input *const copy = wo_arena_alloc(arena, sizeof *copy);
+  const struct wo_budget_input *const input = copy ? copy : given;
+  if (copy) {
+    *copy = *given;
+    imply(copy);
+  }
   make_once(input, arena, ret_budget);
   find_batches(input, arena, ret_budget);
   find_stages(input, arena, ret_budget);

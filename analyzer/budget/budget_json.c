@@ -112,6 +112,17 @@ static void put_verdict(struct writer *w, cJSON *root) {
     wo_json_push(&w->json, stages, wo_json_number(round(budget->stages[stage].mid)));
 }
 
+static void put_unused(struct writer *w, cJSON *root) {
+  struct wo_budget_unused unused[WO_BUDGET_KEY_COUNT_];
+  const size_t count = wo_budget_unused(w->report, unused);
+  cJSON *const array = wo_json_put(&w->json, root, "without_effect", cJSON_CreateArray());
+  for (size_t i = 0; i < count; i++) {
+    cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+    wo_json_put_text(&w->json, object, "name", wo_view_of(wo_budget_key_option(unused[i].key)->name));
+    wo_json_put_text(&w->json, object, "why", wo_view_of(unused[i].why));
+  }
+}
+
 static void put_budget(struct writer *w, cJSON *root) {
   const struct wo_budget *const budget = &w->report->budget;
   wo_json_put_text(&w->json, root, "schema", WO_VIEW("whyoom.budget/1"));
@@ -135,6 +146,7 @@ static void put_budget(struct writer *w, cJSON *root) {
   put_figures(w, root);
   cJSON *const inputs = wo_json_put(&w->json, root, "inputs", cJSON_CreateArray());
   for (int key = 0; key < WO_BUDGET_KEY_COUNT_; key++) put_input(w, inputs, (enum wo_budget_key)key);
+  put_unused(w, root);
 }
 
 void wo_budget_json(const struct wo_budget_report *report, struct wo_text *out) {

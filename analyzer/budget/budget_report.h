@@ -63,4 +63,13 @@ void wo_budget_compare(const struct wo_facts *facts, struct wo_arena *arena, str
 void wo_budget_text(const struct wo_budget_report *report, struct wo_text_style style, struct wo_text *out);
 void wo_budget_json(const struct wo_budget_report *report, struct wo_text *out);
 
+/* An option that changes nothing, and why: a literal. */
+struct wo_budget_unused {
+  enum wo_budget_key key;
+  const char *why;
+};
+
+/* Lists the options of the command line (not settings of a job) that change nothing in this budget. Returns their number. */
+size_t wo_budget_unused(const struct wo_budget_report *report, struct wo_budget_unused unused[WO_BUDGET_KEY_COUNT_]);
+
 #endif

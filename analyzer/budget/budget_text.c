@@ -234,6 +234,15 @@ static void write_inputs(const struct writer *w, struct wo_text *line) {
   put(w, line);
 }
 
+static void write_unused(const struct writer *w, struct wo_text *line) {
+  struct wo_budget_unused unused[WO_BUDGET_KEY_COUNT_];
+  const size_t count = wo_budget_unused(w->report, unused);
+  if (count == 0) return;
+  for (size_t i = 0; i < count; i++)
+    wo_text_add(line, "%s --%s (%s)", i > 0 ? "," : "without effect:", wo_budget_key_option(unused[i].key)->name, unused[i].why);
+  put(w, line);
+}
+
 /* ---- The first line ---- */
 
 /* If the low end would fit, the verdict depends on the assumptions and says so. */
@@ -299,6 +308,7 @@ void wo_budget_text(const struct wo_budget_report *report, struct wo_text_style 
   write_stages(&w, &line);
   write_figures(&w, &line);
   write_inputs(&w, &line);
+  write_unused(&w, &line);
   out->is_failed = out->is_failed || line.is_failed;
   wo_text_done(&line);
 }

@@ -163,8 +163,8 @@ static const struct {
      16800},
     {"micro-batch:2 seq-len:10 hidden:20 layers:3 checkpointing:full attention:flash tensor-parallel:4 sequence-parallel:1",
      "activations", 4000, 4000, 4000},
-    {"micro-batch:2 seq-len:10 hidden:20 layers:3 checkpointing:full attention:flash quantize:4bit", "activations", 16000, 16000,
-     18400},
+    {"micro-batch:2 seq-len:10 hidden:20 layers:3 checkpointing:full attention:flash quantize:4bit adapters:1", "activations",
+     16000, 16000, 18400},
     {"micro-batch:2 seq-len:10 hidden:20 layers:3 attention:flash context-parallel:2", "activations", 20400, 20400, 20400},
     {"micro-batch:2 seq-len:10 hidden:20 heads:4 kv-heads:1 layers:3 attention:flash", "activations", 37200, 37200, 37200},
     /* two pieces on each of four stages: (2 x 4 + 3) / 8 of the layers; 2 passes: 4 pieces */

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "analyzer/budget/budget_args.h"
+#include "analyzer/budget/budget_report.h"
 #include "analyzer/command/commands.h"
 #include "parsers/base/units.h"
 #include "parsers/base/view.h"
@@ -180,10 +181,57 @@ static void test_every_key(void **state) {
   assert_int_equal(wo_budget_key_find(WO_VIEW("")), WO_BUDGET_KEY_COUNT_);
 }
 
+/* Options that change nothing are named, with what they lack; settings of a job are not. */
+static void test_unused(void **state) {
+  (void)state;
+  static const struct {
+    const char *options;
+    const char *unused; /* "name name" */
+  } rows[] = {
+      {"kv-dtype:fp8", "kv-dtype"},
+      {"kv-dtype:fp8 inference:", ""},
+      {"optimizer:adam inference: lora-rank:8", "optimizer lora-rank"},
+      {"grad-accum:1 checkpointing:none inference:", ""},
+      {"quantize:4bit lora-dropout:", "lora-dropout quantize"},
+      {"quantize:4bit lora-dropout: lora-rank:8", ""},
+      {"zero:3", "zero"},
+      {"zero:0", ""},
+      {"zero:3 offload-optimizer:", ""},
+      {"zero:3 gpus:2 sequence-parallel: interleave:2 pipeline-stage:last", "sequence-parallel interleave pipeline-stage"},
+      {"expert-parallel:4 image:224 vae-tiling: offload:model", "expert-parallel image offload vae-tiling"},
+      {"galore-rank:4 rollout-stays:", "galore-rank rollout-stays"},
+      {"optimizer:galore galore-rank:4 rollout:1GiB rollout-stays:", ""},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct wo_budget_report report = {.figure_count = 0};
+    struct wo_budget_unused unused[WO_BUDGET_KEY_COUNT_];
+    struct wo_view rest = wo_view_of(rows[i].options);
+    while (rest.len > 0) {
+      struct wo_view value = wo_view_cut(&rest, ' ');
+      const struct wo_view name = wo_view_cut(&value, ':');
+      struct wo_err err = {0};
+      assert_int_equal(wo_command_apply(&wo_command_budget, (struct wo_given){name, value}, &report.input, &err), WO_OK);
+      report.origins[wo_budget_key_find(name)] = WO_VIEW("--it");
+    }
+    const size_t count = wo_budget_unused(&report, unused);
+    struct wo_view expected = wo_view_of(rows[i].unused);
+    for (size_t k = 0; k < count; k++) {
+      assert_true(unused[k].why[0] != '\0');
+      if (!wo_view_has(wo_view_of(rows[i].unused), wo_budget_key_option(unused[k].key)->name))
+        fail_msg("%s: --%s", rows[i].options, wo_budget_key_option(unused[k].key)->name);
+      wo_view_cut(&expected, ' ');
+    }
+    if (expected.len > 0) fail_msg("%s: %zu of %s", rows[i].options, count, rows[i].unused);
+    for (int key = 0; key < WO_BUDGET_KEY_COUNT_; key++) report.origins[key] = WO_VIEW("train.log:3");
+    assert_int_equal(wo_budget_unused(&report, unused), 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_numbers),   cmocka_unit_test(test_measured_points), cmocka_unit_test(test_lists),
       cmocka_unit_test(test_lists_end), cmocka_unit_test(test_combinations),    cmocka_unit_test(test_every_key),
+      cmocka_unit_test(test_unused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
