@@ -45,7 +45,9 @@ static double own_part(struct wo_budget_maker *maker, double count) {
   const double experts = ranks > 1 ? wo__budget_expert_numbers(maker->input) : 0;
   const bool is_plain = tables + experts >= count;
   if (is_plain) return count / (tensor * stages);
-  maker->expert_p = experts / (tensor * stages * ranks);
+  /* Megatron divides each expert by tensor parallelism as well; engines give the same ranks whole experts. */
+  const double holders = maker->is_training ? tensor * ranks : fmax(tensor, ranks);
+  maker->expert_p = experts / (stages * holders);
   return ((count - tables - experts) / stages + table) / tensor + maker->expert_p;
 }
 
@@ -79,6 +81,11 @@ static void scale_live(struct wo_budget_maker *maker, struct wo_budget_row *row)
 }
 
 static void add_live(struct wo_budget_maker *maker) {
+  if (!maker->is_training && maker->input->image.bytes > 0) {
+    wo__budget_add_row(maker, "activations", "activations")->formula =
+        WO_VIEW("not worked out for networks of images that serve");
+    return;
+  }
   if (!maker->is_training) {
     wo__budget_cache(maker->input, maker->arena, wo__budget_add_row(maker, "kv_cache", "KV cache"));
     wo__budget_pass(maker->input, maker->arena, wo__budget_add_row(maker, "activations", "forward pass and sampling"));
@@ -109,19 +116,25 @@ static void add_live(struct wo_budget_maker *maker) {
 
 /* A value model beside the policy: in the same formats, divided as the policy is. Each has its own backward pass. */
 static void add_critic(struct wo_budget_maker *maker) {
-  const double count = value(maker, WO_BUDGET_CRITIC);
+  const double parts = wo__budget_one_or(value(maker, WO_BUDGET_TENSOR)) * wo__budget_one_or(value(maker, WO_BUDGET_PIPELINE));
+  const double count = value(maker, WO_BUDGET_CRITIC) / parts;
   if (count == 0 || !maker->is_training) return;
-  struct wo_interval bytes =
+  const double share = maker->trained_p.mid > 0 ? count / maker->trained_p.mid : 0;
+  const bool is_host = value(maker, WO_BUDGET_OFFLOAD_PARAMS) > 0;
+  const struct wo_interval weights =
       wo__budget_over(wo__budget_product(wo_interval_exact(count), maker->weight), wo__budget_weights_divisor(maker));
+  struct wo_interval bytes = is_host ? wo_interval_exact(0) : weights, host = is_host ? weights : wo_interval_exact(0);
   for (size_t i = 0; i < maker->budget->row_count; i++) {
     const struct wo_budget_row *const row = &maker->budget->rows[i];
     const bool is_moment = wo_view_is(row->id, "optimizer") || wo_view_is(row->id, "master") || wo_view_is(row->id, "gradients");
-    if (!is_moment || !row->is_known || maker->trained_p.mid == 0) continue;
-    bytes = wo_interval_plus(bytes, wo__budget_over(wo_interval_plus(row->bytes, row->host), maker->trained_p.mid / count));
+    if (!is_moment || !row->is_known) continue;
+    bytes = wo_interval_plus(bytes, wo__budget_product(row->bytes, wo_interval_exact(share)));
+    host = wo_interval_plus(host, wo__budget_product(row->host, wo_interval_exact(share)));
   }
   struct wo_budget_row *const row = wo__budget_add_row(maker, "critic", "value model");
   row->is_known = row->is_state = true;
   row->bytes = bytes;
+  row->host = host;
   row->formula = wo_arena_format(maker->arena, "%.0f parameters", count);
   row->assumption = WO_VIEW("weights, gradients and optimizer states, each parameter as those of the policy");
 }
@@ -244,6 +257,16 @@ static struct wo_interval sum_at(const struct wo_budget *budget, int moment, int
   return sum;
 }
 
+/* The same without a rollout engine, whose memory is its own. */
+static struct wo_interval sum_of_trainer(const struct wo_budget *budget, int moment) {
+  struct wo_interval sum = {0, 0, 0};
+  for (size_t i = 0; i < budget->row_count; i++) {
+    const struct wo_budget_row *const row = &budget->rows[i];
+    if (row->rank < 0 && !row->is_outside && !wo_view_is(row->id, "rollout")) sum = wo_interval_plus(sum, at_moment(row, moment));
+  }
+  return sum;
+}
+
 static struct wo_interval larger(struct wo_interval a, struct wo_interval b) {
   return (struct wo_interval){fmax(a.lo, b.lo), fmax(a.mid, b.mid), fmax(a.hi, b.hi)};
 }
@@ -274,11 +297,13 @@ static void add_up(struct wo_budget_maker *maker) {
   struct wo_budget *const budget = maker->budget;
   budget->is_complete = true;
   struct wo_interval most = {0, 0, 0}, step = {0, 0, 0};
-  for (int moment = 0; moment < WO_BUDGET_MOMENT_COUNT_; moment++) {
+  const bool has_phases = wo__budget_has_pipeline(maker->input);
+  const int first = has_phases ? WO_BUDGET_ENCODE : WO_BUDGET_FORWARD, last = has_phases ? WO_BUDGET_DECODE : WO_BUDGET_GENERATE;
+  for (int moment = first; moment <= last; moment++) {
     const struct wo_interval sum = sum_at(budget, moment, -1, false);
     if (sum.mid > most.mid) budget->peak = (enum wo_budget_moment)moment;
     most = larger(most, sum);
-    if (moment < WO_BUDGET_GENERATE) step = larger(step, sum);
+    if (moment < WO_BUDGET_GENERATE) step = larger(step, sum_of_trainer(budget, moment));
   }
   if (maker->is_training && !maker->input->has_activations && step.mid > 0) add_overhead(maker, step.mid);
   for (size_t i = 0; i < budget->row_count; i++) {
@@ -294,38 +319,45 @@ static void add_up(struct wo_budget_maker *maker) {
   budget->total = wo_interval_plus(budget->in_use, outside);
 }
 
-/* Of the card, what the program may use. */
-static double usable(const struct wo_budget_input *input) {
-  const double share = input->values[WO_BUDGET_UTILISATION];
-  return input->values[WO_BUDGET_CAPACITY] * (share > 0 ? share : 1);
+/* A row that stands beside the part of the card that an engine may use: CUDA graphs and the context. */
+static bool is_beside(const struct wo_budget_input *input, const struct wo_budget_row *row) {
+  if (!wo__budget_is_engine(input) || input->values[WO_BUDGET_UTILISATION] == 0) return false;
+  return wo_view_is(row->id, "graphs") || wo_view_is(row->id, "context");
 }
 
-/* What an engine has left for its cache. CUDA graphs and the context are made beside the part that it may use. */
+/* What an engine has left for its cache. */
 static void find_room(const struct wo_budget_input *input, struct wo_budget *budget) {
   struct wo_interval other = {0, 0, 0};
-  if (!wo__budget_is_engine(input) || input->values[WO_BUDGET_CAPACITY] == 0) return;
+  if (!wo__budget_is_engine(input) || budget->limit == 0) return;
   for (size_t i = 0; i < budget->row_count; i++) {
     const struct wo_budget_row *const row = &budget->rows[i];
-    if (wo_view_is(row->id, "kv_cache") || row->rank >= 0) continue;
+    if (wo_view_is(row->id, "kv_cache") || row->rank >= 0 || is_beside(input, row)) continue;
     if (!row->is_known) return;
-    const bool is_beside = wo_view_is(row->id, "graphs") || wo_view_is(row->id, "context");
-    if (!is_beside || input->values[WO_BUDGET_UTILISATION] == 0) other = wo_interval_plus(other, row->bytes);
+    other = wo_interval_plus(other, row->bytes);
   }
-  const double all = usable(input);
   budget->token_bytes = wo__budget_cached_token(input);
   budget->has_room = budget->token_bytes > 0;
-  budget->room = (struct wo_interval){fmax(0, all - other.hi), fmax(0, all - other.mid), fmax(0, all - other.lo)};
+  budget->room = (struct wo_interval){fmax(0, budget->limit - other.hi), fmax(0, budget->limit - other.mid),
+                                      fmax(0, budget->limit - other.lo)};
 }
 
+/* The total against the card; an engine's against the part of it that it may use. */
 static void judge(const struct wo_budget_input *input, struct wo_budget *budget) {
-  const double capacity = usable(input);
+  const double share = wo__budget_is_engine(input) ? input->values[WO_BUDGET_UTILISATION] : 0;
+  budget->limit = input->values[WO_BUDGET_CAPACITY] * (share > 0 ? share : 1);
+  budget->judged = budget->total;
   budget->verdict = WO_BUDGET_OPEN;
-  if (capacity == 0) return;
-  budget->margin = capacity - budget->total.mid;
-  if (budget->total.mid > capacity) {
+  for (size_t i = 0; i < budget->row_count; i++) {
+    const struct wo_interval bytes = budget->rows[i].bytes;
+    if (!is_beside(input, &budget->rows[i])) continue;
+    budget->judged.lo -= bytes.lo, budget->judged.mid -= bytes.mid, budget->judged.hi -= bytes.hi;
+  }
+  if (budget->limit == 0) return;
+  budget->margin = budget->limit - budget->judged.mid;
+  if (budget->judged.mid > budget->limit) {
     budget->verdict = WO_BUDGET_NOT_FIT;
   } else if (budget->is_complete) {
-    budget->verdict = budget->total.hi <= capacity ? WO_BUDGET_FITS : WO_BUDGET_TIGHT;
+    budget->verdict = budget->judged.hi <= budget->limit ? WO_BUDGET_FITS : WO_BUDGET_TIGHT;
   }
 }
 
@@ -337,7 +369,10 @@ static void make_stage(const struct wo_budget_input *input, struct wo_arena *are
   set_up(&maker);
   if (wo__budget_has_pipeline(input)) {
     wo__budget_add_pipeline(&maker);
+    wo__budget_add_frozen(&maker);
     wo__budget_add_context(&maker);
+    add_extras(&maker);
+    add_stated(&maker);
     add_up(&maker);
     judge(input, budget);
     return;
@@ -461,7 +496,12 @@ static void imply(struct wo_budget_input *input) {
   double *const v = input->values;
   const bool is_whole = v[WO_BUDGET_TRAINABLE] == 0 || v[WO_BUDGET_TRAINABLE] >= v[WO_BUDGET_PARAMS];
   const bool is_training = v[WO_BUDGET_INFERENCE] == 0 && !wo__budget_has_pipeline(input);
-  if (is_training && is_whole && v[WO_BUDGET_ADAPTERS] == 0 && v[WO_BUDGET_LORA_RANK] == 0) v[WO_BUDGET_QUANTIZE] = 0;
+  if (is_whole && v[WO_BUDGET_ADAPTERS] == 0 && v[WO_BUDGET_LORA_RANK] == 0) {
+    v[WO_BUDGET_LORA_TARGETS] = v[WO_BUDGET_LORA_DROPOUT] = v[WO_BUDGET_DORA] = 0;
+    if (is_training) v[WO_BUDGET_QUANTIZE] = 0;
+  }
+  if (!is_training && v[WO_BUDGET_DTYPE] == 0) v[WO_BUDGET_DTYPE] = input->file_dtype;
+  if (!is_training && v[WO_BUDGET_QUANTIZE] == 0) v[WO_BUDGET_QUANTIZE] = input->file_quantize;
   if (v[WO_BUDGET_TENSOR] <= 1) v[WO_BUDGET_SEQUENCE] = 0;
   if (v[WO_BUDGET_UNSLOTH] == 0) return;
   if (v[WO_BUDGET_CHECKPOINTING] == 0) v[WO_BUDGET_CHECKPOINTING] = WO_BUDGET_FULL;

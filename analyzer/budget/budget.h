@@ -163,6 +163,8 @@ struct wo_budget_input {
   struct wo_model_image image;       /* zero: no network of images */
   struct wo_model_pipeline pipeline; /* zero: none; the side of its images is in `image` */
   double full_every;                 /* layers of these that have none: one of so many; 0: none of them */
+  double file_dtype;                 /* of the weights in the files of the model, for serving; 0: not known */
+  double file_quantize;              /* likewise */
   bool is_last_stage;                /* of a pipeline; else the first is looked at. wo_budget_make looks at both */
   double live_factor;   /* a measured peak over the computed one, for what grows with the batch; 0: none was measured */
   bool has_activations; /* measured, in place of the formula */
@@ -208,12 +210,14 @@ struct wo_budget {
   struct wo_interval host;    /* for one rank */
   bool is_complete;           /* no component is unknown */
   enum wo_budget_verdict verdict;
-  struct wo_interval seen; /* memory in use and requested in the log, if it overrules the verdict (wo_budget_compare); else 0 */
-  double margin;           /* capacity less the middle of the total; 0 without a capacity */
-  bool has_batches;        /* the two below are known */
-  double batch_sure;       /* largest micro-batch that fits at the upper end; 0 = none */
-  double batch_likely;     /* by the assumptions; 0 = none */
-  bool has_room;           /* an engine's: what is left for its KV cache, and the bytes of a token in it */
+  struct wo_interval seen;   /* memory in use and requested in the log, if it overrules the verdict (wo_budget_compare); else 0 */
+  double limit;              /* of the card, what the program may use; 0 without a capacity */
+  struct wo_interval judged; /* what has to fit in it: the total, less what an engine has beside its part of the card */
+  double margin;             /* the limit less the middle of that; 0 without a capacity */
+  bool has_batches;          /* the two below are known */
+  double batch_sure;         /* largest micro-batch that fits at the upper end; 0 = none */
+  double batch_likely;       /* by the assumptions; 0 = none */
+  bool has_room;             /* an engine's: what is left for its KV cache, and the bytes of a token in it */
   struct wo_interval room;
   double token_bytes;
   bool has_stages;
@@ -249,7 +253,7 @@ void wo__budget_graphs(const struct wo_budget_input *input, struct wo_budget_row
 /* Whether the program is a serving engine: one that serves, and does not say the size of its own forward passes. */
 bool wo__budget_is_engine(const struct wo_budget_input *input);
 
-/* Bytes of one token in the KV cache of one card; 0 where a size is missing. */
+/* Bytes of one token in the KV cache of one card, in the mean of a sequence at full length; 0 where a size is missing. */
 double wo__budget_cached_token(const struct wo_budget_input *input);
 
 /* Measured bytes at the input's micro-batch and length. */

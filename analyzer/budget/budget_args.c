@@ -413,8 +413,19 @@ enum wo_status wo_budget_check(const struct wo_budget_input *input, struct wo_er
                       v[WO_BUDGET_TRAINABLE], v[WO_BUDGET_PARAMS]);
   if (v[WO_BUDGET_TRAINABLE] > 0 && v[WO_BUDGET_ADAPTERS] > 0)
     return wo_err_set(err, WO_E_USAGE, "--trainable is a part of --params, --adapters stand beside them: give one of the two");
-  if (parts > fmax(1, v[WO_BUDGET_GPUS]) && v[WO_BUDGET_GPUS] > 0)
-    return wo_err_set(err, WO_E_USAGE, "tensor parallel x pipeline = %.0f is more than --gpus %.0f", parts, v[WO_BUDGET_GPUS]);
+  const double all = parts * fmax(1, v[WO_BUDGET_CONTEXT]);
+  if (all > fmax(1, v[WO_BUDGET_GPUS]) && v[WO_BUDGET_GPUS] > 0)
+    return wo_err_set(err, WO_E_USAGE, "tensor parallel x pipeline x context parallel = %.0f is more than --gpus %.0f", all,
+                      v[WO_BUDGET_GPUS]);
+  if (input->experts.count > 0 && v[WO_BUDGET_EXPERT] > input->experts.count)
+    return wo_err_set(err, WO_E_USAGE, "--expert-parallel %.0f is more than the %.0f experts of a layer", v[WO_BUDGET_EXPERT],
+                      input->experts.count);
+  if (v[WO_BUDGET_LAYERS] > 0 && v[WO_BUDGET_PIPELINE] * fmax(1, v[WO_BUDGET_INTERLEAVE]) > v[WO_BUDGET_LAYERS])
+    return wo_err_set(err, WO_E_USAGE, "pipeline x interleave = %.0f is more than the %.0f layers",
+                      v[WO_BUDGET_PIPELINE] * fmax(1, v[WO_BUDGET_INTERLEAVE]), v[WO_BUDGET_LAYERS]);
+  if (input->pipeline.denoiser > 0 &&
+      (v[WO_BUDGET_LORA_RANK] > 0 || v[WO_BUDGET_ADAPTERS] > 0 || v[WO_BUDGET_TRAINABLE] > 0 || v[WO_BUDGET_OPTIMIZER] > 0))
+    return wo_err_set(err, WO_E_USAGE, "the training of a pipeline of images is not computed, only its use");
   if (v[WO_BUDGET_ZERO] > 0 && v[WO_BUDGET_FSDP] > 0)
     return wo_err_set(err, WO_E_USAGE, "--zero and --fsdp both say how the states are divided: give one of the two");
   return WO_OK;

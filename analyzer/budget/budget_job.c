@@ -39,11 +39,21 @@ static const struct wo_setting *known_setting(const struct taker *taker, const c
   return setting && setting->event && setting->value.is_known ? setting : NULL;
 }
 
+/* verl's "actor_rollout_ref" is the folder of all three. */
+static bool names_rollout(struct wo_view key) {
+  const struct wo_view name = WO_VIEW("rollout"), folder = WO_VIEW("actor_");
+  for (size_t at = wo_view_find(key, name, 0); at != WO_NOT_FOUND; at = wo_view_find(key, name, at + 1)) {
+    const struct wo_view before = wo_view_sub(key, 0, at);
+    if (!wo_view_ends(before, folder.ptr)) return true;
+  }
+  return false;
+}
+
 /* The rollout engine of a trainer has settings of its own, which do not apply to training. */
 static bool is_of_rollout(const struct taker *taker, const struct wo_setting *setting) {
   const bool is_serving = wo_facts_get(taker->facts, WO_VIEW("oom.is_serving")).truth == WO_TRUE;
   const bool is_engine = wo_view_is(setting->knob->id, "max_num_seqs") || wo_view_is(setting->knob->id, "max_model_len");
-  return wo_view_has(wo_event_text(setting->event, WO_FIELD_KEY), "rollout") || (is_engine && !is_serving);
+  return names_rollout(wo_event_text(setting->event, WO_FIELD_KEY)) || (is_engine && !is_serving);
 }
 
 /* An input that a setting gives: its number, 1 for a truth, or the choice of a word that its text may hold, the most specific
@@ -64,6 +74,9 @@ static void take_settings(const struct taker *taker) {
       {"lora_rank", "", WO_BUDGET_LORA_RANK, 0},
       {"tensor_parallel", "", WO_BUDGET_TENSOR, 0},
       {"pipeline_parallel", "", WO_BUDGET_PIPELINE, 0},
+      {"context_parallel", "", WO_BUDGET_CONTEXT, 0},
+      {"expert_parallel", "", WO_BUDGET_EXPERT, 0},
+      {"sequence_parallel", "", WO_BUDGET_SEQUENCE, 0},
       {"max_num_seqs", "", WO_BUDGET_MAX_SEQS, 0},
       {"max_model_len", "", WO_BUDGET_MAX_LEN, 0},
       {"token_budget", "", WO_BUDGET_MAX_TOKENS, 0},
@@ -126,10 +139,11 @@ static void take_utilisation(const struct taker *taker) {
   const bool is_serving = wo_facts_get(taker->facts, WO_VIEW("oom.is_serving")).truth == WO_TRUE;
   if (!setting || !(setting->value.number.mid > 0 && setting->value.number.mid <= 1)) return;
   const struct wo_view place = place_of(taker, setting->event->id);
-  if (is_of_rollout(taker, setting))
-    take(taker, WO_BUDGET_ROLLOUT, setting->value.number.mid, place);
-  else if (is_serving)
-    take(taker, WO_BUDGET_UTILISATION, setting->value.number.mid, place);
+  /* "vllm_gpu_memory_utilization" of TRL's trainers, whose engine does not sleep by default. */
+  const bool is_trl = !is_serving && wo_view_starts(wo_event_text(setting->event, WO_FIELD_KEY), "vllm_");
+  if (is_of_rollout(taker, setting) || is_trl) take(taker, WO_BUDGET_ROLLOUT, setting->value.number.mid, place);
+  if (is_trl) take(taker, WO_BUDGET_ROLLOUT_STAYS, 1, place);
+  if (is_serving) take(taker, WO_BUDGET_UTILISATION, setting->value.number.mid, place);
 }
 
 /* A stage wins over the names of FSDP. If only the launcher shows that states are divided, full sharding is assumed. */
@@ -341,6 +355,9 @@ void wo_budget_from_model(const struct wo_model_shape *shape, const struct wo_mo
   const struct taker taker = {NULL, arena, report};
   const struct wo_view origin = wo_arena_copy(arena, wo_view_of(path));
   if (shape->layers > 0) take_whole_shape(shape, origin, arena, report);
+  report->input.file_dtype = dtype_choice(shape->dtype);
+  const bool is_8bit = wo_view_has_nocase(shape->quantised, "fp8") || wo_view_has_nocase(shape->quantised, "int8");
+  report->input.file_quantize = shape->quantised.len == 0 ? 0 : is_8bit ? WO_BUDGET_8BIT : WO_BUDGET_4BIT;
   if (shape->parameters == 0 && tensors->parameters > 0) take(&taker, WO_BUDGET_PARAMS, tensors->parameters, origin);
 }
 

@@ -81,8 +81,9 @@ static const char *missing(const struct wo_budget_input *input) {
   if (value(input, WO_BUDGET_SEQ_LEN) == 0) return "needs --seq-len";
   if (value(input, WO_BUDGET_LAYERS) == 0) return "needs --layers";
   if (value(input, WO_BUDGET_HIDDEN) == 0) return "needs --hidden";
-  const bool has_scores =
-      value(input, WO_BUDGET_ATTENTION) != WO_BUDGET_FLASH && value(input, WO_BUDGET_CHECKPOINTING) != WO_BUDGET_SELECTIVE;
+  const bool has_scores = value(input, WO_BUDGET_ATTENTION) != WO_BUDGET_FLASH &&
+                          value(input, WO_BUDGET_ATTENTION) != WO_BUDGET_SDPA &&
+                          value(input, WO_BUDGET_CHECKPOINTING) != WO_BUDGET_SELECTIVE;
   return has_scores && value(input, WO_BUDGET_HEADS) == 0 ? "needs --heads, or --attention flash" : NULL;
 }
 

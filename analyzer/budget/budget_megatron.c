@@ -47,7 +47,7 @@ static struct wo_interval inner_numbers(const struct wo_budget_input *input) {
   const double share = layers > 0 ? wo__budget_expert_layers(input) / layers : 0;
   const double width = experts->width > 0 ? experts->width / h : ffn, shared = experts->shared_width / h;
   const double picks = one_or(experts->per_token);
-  const bool is_gated = ffn != 4 || experts->count > 0;
+  const bool is_gated = input->has_layer ? input->layer.ffn_kept == 3 : ffn != 4 || experts->count > 0;
   const double plain[] = {KEPT_INNER, is_gated ? KEPT_INNER_GATED : KEPT_INNER, is_gated ? KEPT_INNER_APART : KEPT_INNER};
   double inner[3];
   for (int i = 0; i < 3; i++) {
@@ -80,7 +80,9 @@ static struct wo_interval score_factor(const struct wo_budget_input *input) {
   const double factor = bytes * value(input, WO_BUDGET_HEADS) * value(input, WO_BUDGET_SEQ_LEN) / value(input, WO_BUDGET_HIDDEN) /
                         one_or(value(input, WO_BUDGET_TENSOR));
   if (value(input, WO_BUDGET_CHECKPOINTING) == WO_BUDGET_SELECTIVE) return (struct wo_interval){0, 0, 0};
-  if (attention == WO_BUDGET_FLASH) return (struct wo_interval){0, 0, 0};
+  /* Of a layer that is not known, PyTorch may have no fused kernel. */
+  const bool is_fused = attention == WO_BUDGET_SDPA && input->has_layer;
+  if (attention == WO_BUDGET_FLASH || is_fused) return (struct wo_interval){0, 0, 0};
   if (attention == WO_BUDGET_SCORES) return (struct wo_interval){factor, factor, factor};
   return (struct wo_interval){0, 0, factor};
 }
@@ -129,7 +131,8 @@ static struct wo_view assumption(const struct wo_budget_input *input, struct wo_
   const bool is_open = value(input, WO_BUDGET_ATTENTION) == 0 && mode != WO_BUDGET_SELECTIVE;
   const double ffn = value(input, WO_BUDGET_FFN);
   const bool has_experts = input->experts.count > 0;
-  const bool is_gated = ffn > 0 && ffn != 4 * value(input, WO_BUDGET_HIDDEN) && !has_experts;
+  const bool is_gated =
+      !has_experts && (input->has_layer ? input->layer.ffn_kept == 3 : ffn > 0 && ffn != 4 * value(input, WO_BUDGET_HIDDEN));
   return wo_arena_format(arena, "%s%s%s%s%s", mode == 0 ? "no checkpointing is assumed; " : "",
                          is_accumulation_open(input)
                              ? "as many micro-batches as pipeline stages are assumed, one is the low end (--grad-accum says); "

@@ -24,7 +24,8 @@ bool wo__budget_has_pipeline(const struct wo_budget_input *input) {
 
 /* Bytes of a weight. */
 static double weight_of(const struct wo_budget_maker *maker) {
-  return value(maker, WO_BUDGET_DTYPE) == WO_BUDGET_FP32 ? 4 : 2;
+  const double dtype = value(maker, WO_BUDGET_DTYPE);
+  return dtype == WO_BUDGET_FP32 ? 4 : dtype == WO_BUDGET_FP8 ? 1 : 2;
 }
 
 /* The area that is asked for, as a part of the area that was measured. */
@@ -87,7 +88,7 @@ void wo__budget_add_pipeline(struct wo_budget_maker *maker) {
   const double length = frames > 0 && pipeline->frames > 0 ? frames / pipeline->frames : 1;
   const double quantised = value(maker, WO_BUDGET_QUANTIZE) == WO_BUDGET_4BIT ? 0.5625 : 1;
   const double each = value(maker, WO_BUDGET_QUANTIZE) > 0 ? quantised : weight_of(maker);
-  const double wide = weight_of(maker) / 2;
+  const double wide = fmax(1, weight_of(maker) / 2);
   const double tile_side = pipeline->frames > 0 ? TILE_SIDE_FILM : TILE_SIDE;
   const double tile = fmin(1, tile_side * tile_side / (side * side * area_of(maker)));
   add_encoders(maker);

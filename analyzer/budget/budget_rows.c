@@ -102,7 +102,9 @@ struct wo_interval wo__budget_trained_bytes(const struct wo_budget_maker *maker)
 void wo__budget_read_formats(struct wo_budget_maker *maker) {
   const double dtype = value(maker, WO_BUDGET_DTYPE);
   const double gradient = wo_budget_dtype_bytes(value(maker, WO_BUDGET_GRAD_DTYPE));
-  maker->weight = dtype > 0 ? wo_interval_exact(wo_budget_dtype_bytes(dtype)) : (struct wo_interval){2, 4, 4};
+  maker->weight = dtype > 0            ? wo_interval_exact(wo_budget_dtype_bytes(dtype))
+                  : maker->is_training ? (struct wo_interval){2, 4, 4}
+                                       : (struct wo_interval){2, 2, 4};
   maker->gradient = maker->weight;
   if (dtype == WO_BUDGET_FP8) maker->gradient = wo_interval_exact(2);
   if (maker->is_partial && wo__budget_is_16bit(dtype)) maker->gradient = wo__budget_trained_bytes(maker);

@@ -48,12 +48,10 @@ static double cached_numbers(const struct wo_budget_input *input) {
 }
 
 static double cached_bytes(const struct wo_budget_input *input) {
-  static const double formats[] = {2, 4, 2, 2, 1}; /* 16 bits where none is stated */
-  return formats[(size_t)value(input, WO_BUDGET_KV_DTYPE)];
-}
-
-double wo__budget_cached_token(const struct wo_budget_input *input) {
-  return value(input, WO_BUDGET_LAYERS) / one_or(value(input, WO_BUDGET_PIPELINE)) * cached_numbers(input) * cached_bytes(input);
+  static const double formats[] = {2, 4, 2, 2, 1};
+  const bool is_whole =
+      value(input, WO_BUDGET_DTYPE) == WO_BUDGET_FP32; /* that of the model where none is stated; else 16 bits */
+  return value(input, WO_BUDGET_KV_DTYPE) == 0 && is_whole ? 4 : formats[(size_t)value(input, WO_BUDGET_KV_DTYPE)];
 }
 
 /* Tokens of a sequence that the layers keep, in the mean of those with a window and those without. */
@@ -63,9 +61,19 @@ static double cached_tokens(const struct wo_budget_input *input, double length) 
   return full * length + (1 - full) * input->window;
 }
 
+/* Of a token in all layers, without regard to windows. */
+static double whole_token(const struct wo_budget_input *input) {
+  return value(input, WO_BUDGET_LAYERS) / one_or(value(input, WO_BUDGET_PIPELINE)) * cached_numbers(input) * cached_bytes(input);
+}
+
+double wo__budget_cached_token(const struct wo_budget_input *input) {
+  const double length = value(input, WO_BUDGET_MAX_LEN);
+  return whole_token(input) * (length > 0 ? cached_tokens(input, length) / length : 1);
+}
+
 void wo__budget_cache(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
   const bool is_engine = wo__budget_is_engine(input);
-  const double layers = value(input, WO_BUDGET_LAYERS), token = wo__budget_cached_token(input);
+  const double layers = value(input, WO_BUDGET_LAYERS), token = whole_token(input);
   const double length =
       value(input, WO_BUDGET_MAX_LEN) > 0 || is_engine ? value(input, WO_BUDGET_MAX_LEN) : value(input, WO_BUDGET_SEQ_LEN);
   const double most = one_or(value(input, WO_BUDGET_MAX_SEQS) > 0 || is_engine ? value(input, WO_BUDGET_MAX_SEQS)
@@ -78,7 +86,7 @@ void wo__budget_cache(const struct wo_budget_input *input, struct wo_arena *aren
   row->is_known = true;
   row->bytes = (struct wo_interval){token * tokens * seqs, token * tokens * seqs, token * length * most};
   row->formula =
-      wo_arena_format(arena, "%g layers x %.0f x %.0f B x %.0f seqs x %.0f", layers / one_or(value(input, WO_BUDGET_PIPELINE)),
+      wo_arena_format(arena, "%g layers x %.0f x %.0f B x %.0f x %.0f", layers / one_or(value(input, WO_BUDGET_PIPELINE)),
                       cached_numbers(input), cached_bytes(input), seqs, tokens);
   if (is_engine)
     row->assumption =

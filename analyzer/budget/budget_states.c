@@ -52,7 +52,8 @@ void wo__budget_add_weights(struct wo_budget_maker *maker) {
   else
     wo__budget_set_state(maker, row, wo_interval_exact(count), per, wo__budget_weights_divisor(maker), is_host);
   if (value(maker, WO_BUDGET_DTYPE) == 0 && value(maker, WO_BUDGET_QUANTIZE) == 0) {
-    row->assumption = WO_VIEW("the number format is not stated: fp32 is assumed, 16 bits is the low end");
+    row->assumption = maker->is_training ? WO_VIEW("the number format is not stated: fp32 is assumed, 16 bits is the low end")
+                                         : WO_VIEW("the number format is not stated: 16 bits are assumed, fp32 is the high end");
   }
   if (!maker->is_partial) return;
   struct wo_budget_row *const trained = wo__budget_add_row(maker, "adapters", "trained weights");

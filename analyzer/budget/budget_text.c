@@ -91,9 +91,9 @@ static void write_table(const struct writer *w) {
   if (has_ranks) add_line(w, WO_VIEW("= total, other ranks"), budget->others, budget->others.mid, NULL);
   add_line(w, has_ranks ? WO_VIEW("= total, rank with the extra") : WO_VIEW("= total"), budget->total, budget->total.mid, NULL);
   if (value(w, WO_BUDGET_CAPACITY) > 0) {
-    const double capacity = value(w, WO_BUDGET_CAPACITY), share = value(w, WO_BUDGET_UTILISATION);
+    const double capacity = value(w, WO_BUDGET_CAPACITY), limit = w->budget->limit;
     add_line(w, WO_VIEW("card"), wo_interval_exact(capacity), -1, NULL);
-    if (share > 0) add_line(w, WO_VIEW("of it for the engine"), wo_interval_exact(capacity * share), -1, NULL);
+    if (limit < capacity) add_line(w, WO_VIEW("of it for the engine"), wo_interval_exact(limit), -1, NULL);
   }
 }
 
@@ -124,9 +124,10 @@ static void write_peak(const struct writer *w, struct wo_text *line) {
     wo_text_add(line, ", %s", WO_BYTES_TEXT(w->budget->in_use.lo));
     wo_text_add(line, " to %s", WO_BYTES_TEXT(w->budget->in_use.hi));
   }
-  if (w->budget->peak != WO_BUDGET_GENERATE) wo_text_add(line, " (PyTorch's max_memory_allocated)");
+  if (value(w, WO_BUDGET_ROLLOUT) == 0) wo_text_add(line, " (PyTorch's max_memory_allocated)");
   if (value(w, WO_BUDGET_PIPELINE) > 1)
-    wo_text_add(line, "; the %s pipeline stage needs most", w->budget->is_last_stage ? "last" : "first");
+    wo_text_add(line, "; of the %s pipeline stage%s", w->budget->is_last_stage ? "last" : "first",
+                value(w, WO_BUDGET_PIPELINE_STAGE) > 0 ? "" : ", which needs more");
   put(w, line);
 }
 
@@ -174,17 +175,24 @@ static void write_room(const struct writer *w, struct wo_text *line) {
   const struct wo_budget *const budget = w->budget;
   if (!budget->has_room) return;
   const double length = value(w, WO_BUDGET_MAX_LEN);
+  if (budget->room.hi == 0) {
+    wo_text_add(line, "there is no room for a KV cache");
+    put(w, line);
+    return;
+  }
+  const double sequences = length > 0 ? budget->room.mid / budget->token_bytes / length : 0;
   wo_text_add(line, "room for the KV cache: %s", WO_BYTES_TEXT(budget->room.mid));
   wo_text_add(line, " (%s to", WO_BYTES_TEXT(budget->room.lo));
   wo_text_add(line, " %s), %.0f tokens", WO_BYTES_TEXT(budget->room.hi), floor(budget->room.mid / budget->token_bytes));
-  if (length > 0) wo_text_add(line, ", %.2g sequences of %.0f", budget->room.mid / budget->token_bytes / length, length);
-  wo_text_add(line, "; further sequences wait");
+  if (length > 0) wo_text_add(line, ", %.*f sequences of %.0f", sequences < 10 ? 1 : 0, sequences, length);
+  if (sequences >= 1) wo_text_add(line, "; further ones wait");
   put(w, line);
 }
 
 static void write_stages(const struct writer *w, struct wo_text *line) {
   if (!w->budget->has_stages) return;
-  wo_text_add(line, "model states of a card if divided over %.0f:", value(w, WO_BUDGET_GPUS));
+  const double parts = fmax(1, value(w, WO_BUDGET_TENSOR)) * fmax(1, value(w, WO_BUDGET_PIPELINE));
+  wo_text_add(line, "model states of a card if divided over %.0f:", floor(value(w, WO_BUDGET_GPUS) / parts));
   for (int stage = 0; stage < 4; stage++) {
     const char *const text = WO_BYTES_TEXT(w->budget->stages[stage].mid);
     wo_text_add(line, "%s %s%.0d %s", stage > 0 ? "," : "", stage == 0 ? "not divided" : "ZeRO-", stage, text);
@@ -248,20 +256,20 @@ static void write_unused(const struct writer *w, struct wo_text *line) {
 /* If the low end would fit, the verdict depends on the assumptions and says so. */
 static void write_misfit(const struct writer *w, struct wo_text *line, const char *total, const char *card, const char *margin) {
   char low[32];
-  const double capacity = value(w, WO_BUDGET_CAPACITY);
-  const bool is_sure = w->budget->total.lo > capacity;
+  const double capacity = w->budget->limit;
+  const bool is_sure = w->budget->judged.lo > capacity;
   wo_text_add(line, "does not fit%s: %s%s for a card of %s, %s short (%.0f %% of the card)",
               is_sure ? "" : " by these assumptions", w->budget->is_complete ? "" : "at least ", total, card, margin,
               100 * -w->budget->margin / capacity);
-  if (!is_sure) wo_text_add(line, "; the low end is %s", wo_units_bytes_text(w->budget->total.lo, low, sizeof low));
+  if (!is_sure) wo_text_add(line, "; the low end is %s", wo_units_bytes_text(w->budget->judged.lo, low, sizeof low));
 }
 
 static void write_verdict(const struct writer *w, struct wo_text *line) {
-  const double capacity = value(w, WO_BUDGET_CAPACITY);
+  const double capacity = w->budget->seen.mid > 0 ? value(w, WO_BUDGET_CAPACITY) : w->budget->limit;
   char seen[32];
   const char *const margin = WO_BYTES_TEXT(fabs(w->budget->margin));
   const char *const card = WO_BYTES_TEXT(capacity);
-  const char *const total = WO_BYTES_TEXT(w->budget->total.mid);
+  const char *const total = WO_BYTES_TEXT(w->budget->judged.mid);
   switch (w->budget->verdict) {
   case WO_BUDGET_FITS:
     wo_text_add(line, "fits: %s of %s, %s left", total, card, margin);

@@ -8,12 +8,12 @@ enum need {
   SERVING,  /* an engine, or a program's own passes without training */
   TRAINING, /* a training */
   ADAPTERS, /* adapters, or frozen weights beside trained ones */
-  CARDS,    /* several cards */
   TENSOR,
   PIPELINE,
   EXPERTS,
   IMAGES, /* a network or a pipeline of images */
   PARTS,  /* a pipeline of images */
+  LAYERS, /* layers that are known one by one */
   GALORE,
   ROLLOUT,
   NEED_COUNT_
@@ -23,12 +23,12 @@ static const char reasons[NEED_COUNT_][48] = {
     [SERVING] = "nothing is served",
     [TRAINING] = "nothing is trained",
     [ADAPTERS] = "there are no adapters",
-    [CARDS] = "there is one card (--gpus)",
     [TENSOR] = "no layer is divided (--tensor-parallel)",
     [PIPELINE] = "there is one stage (--pipeline)",
     [EXPERTS] = "the model has no experts",
     [IMAGES] = "the model is none of images",
     [PARTS] = "the model is no pipeline of images",
+    [LAYERS] = "layers of networks of images are not known",
     [GALORE] = "the optimizer is not galore",
     [ROLLOUT] = "there is no engine (--rollout)",
 };
@@ -55,14 +55,10 @@ static const struct {
     {WO_BUDGET_CRITIC, TRAINING, 1},
     {WO_BUDGET_MASTER, TRAINING, 1},
     {WO_BUDGET_GRAD_DTYPE, TRAINING, 1},
-    {WO_BUDGET_ADAPTERS, TRAINING, 1},
-    {WO_BUDGET_LORA_RANK, TRAINING, 1},
     {WO_BUDGET_LORA_TARGETS, ADAPTERS, 1},
     {WO_BUDGET_LORA_DROPOUT, ADAPTERS, 1},
     {WO_BUDGET_DORA, ADAPTERS, 1},
     {WO_BUDGET_QUANTIZE, ADAPTERS, 1},
-    {WO_BUDGET_ZERO, CARDS, 2},
-    {WO_BUDGET_FSDP, CARDS, 1},
     {WO_BUDGET_SEQUENCE, TENSOR, 1},
     {WO_BUDGET_INTERLEAVE, PIPELINE, 2},
     {WO_BUDGET_PIPELINE_STAGE, PIPELINE, 1},
@@ -73,6 +69,9 @@ static const struct {
     {WO_BUDGET_TILING, PARTS, 1},
     {WO_BUDGET_GALORE_RANK, GALORE, 1},
     {WO_BUDGET_ROLLOUT_STAYS, ROLLOUT, 1},
+    {WO_BUDGET_CHECKPOINTING, LAYERS, 2},
+    {WO_BUDGET_OFFLOAD_ACTIVATIONS, LAYERS, 1},
+    {WO_BUDGET_LORA_RANK, LAYERS, 1},
 };
 
 static bool holds(const struct wo_budget_input *input, enum need need) {
@@ -87,8 +86,6 @@ static bool holds(const struct wo_budget_input *input, enum need need) {
     return !is_serving;
   case ADAPTERS:
     return is_adapted || is_serving; /* where nothing is trained, all weights are frozen */
-  case CARDS:
-    return v[WO_BUDGET_GPUS] > 1 || v[WO_BUDGET_OFFLOAD_OPTIMIZER] > 0 || v[WO_BUDGET_OFFLOAD_PARAMS] > 0;
   case TENSOR:
     return v[WO_BUDGET_TENSOR] > 1;
   case PIPELINE:
@@ -99,6 +96,8 @@ static bool holds(const struct wo_budget_input *input, enum need need) {
     return input->image.side > 0;
   case PARTS:
     return has_parts;
+  case LAYERS:
+    return input->image.bytes == 0;
   case GALORE:
     return v[WO_BUDGET_OPTIMIZER] == WO_BUDGET_GALORE;
   case ROLLOUT:

@@ -1,6 +1,7 @@
 /* `whyoom budget`: memory by component, from options, from the files of a job, and from the table of known shapes.
  *
  * Options win over a named model, and a named model over the job's files. */
+#include <math.h>
 #include <unistd.h>
 
 #include "analyzer/budget/budget_args.h"
@@ -125,6 +126,11 @@ static enum wo_exit read_options(struct run *run) {
     run->report.origins[key] = wo_arena_format(&run->arena, "--%s", wo_budget_key_option(key)->name);
   }
   double *const values = run->report.input.values;
+  const double parts =
+      fmax(1, values[WO_BUDGET_TENSOR]) * fmax(1, values[WO_BUDGET_PIPELINE]) * fmax(1, values[WO_BUDGET_CONTEXT]);
+  /* A log that names one card has others. */
+  if (values[WO_BUDGET_GPUS] > 0 && values[WO_BUDGET_GPUS] < parts && !wo_view_starts(run->report.origins[WO_BUDGET_GPUS], "--"))
+    values[WO_BUDGET_GPUS] = parts;
   if (values[WO_BUDGET_DTYPE] == WO_BUDGET_FP32 && values[WO_BUDGET_AUTOCAST] == WO_BUDGET_ON)
     values[WO_BUDGET_DTYPE] = WO_BUDGET_AMP;
   return wo_budget_check(&run->report.input, &err) == WO_OK ? WO_EXIT_FINE : fail(run, &err);

@@ -18,42 +18,46 @@ static const struct model_type {
   bool is_tied;    /* unless the file says otherwise */
   bool has_learnt; /* positions */
   int more;        /* positions than it states */
+  double vocab;    /* these where it leaves them out, as files of a text within another model do */
+  double heads;
+  double kv_heads;
+  double head_dim;
 } model_types[] = {
-    {"llama", "llama", false, false, 0},
-    {"mistral", "llama", false, false, 0},
-    {"mixtral", "llama", false, false, 0},
-    {"qwen2_moe", "qwen2_moe", false, false, 0},
-    {"qwen3_moe", "qwen3", false, false, 0},
-    {"olmoe", "olmoe", false, false, 0},
-    {"deepseek_v2", "deepseek", false, false, 0},
-    {"deepseek_v3", "deepseek", false, false, 0},
-    {"qwen2", "qwen2", false, false, 0},
-    {"qwen3", "qwen3", false, false, 0},
-    {"gemma", "gemma", true, false, 0},
-    {"gemma2", "gemma2", true, false, 0},
-    {"gemma3_text", "gemma3", true, false, 0},
-    {"gemma3", "gemma3", true, false, 0},
-    {"olmo2", "olmo2", false, false, 0},
-    {"olmo3", "olmo2", false, false, 0},
-    {"granite", "llama", false, false, 0},
-    {"granitemoe", "llama", true, false, 0},
-    {"cohere", "cohere", true, false, 0},
-    {"glm4", "glm4", false, false, 0},
-    {"phimoe", "phimoe", false, false, 0},
-    {"gpt_oss", "gpt_oss", false, false, 0},
-    {"kimi_k2", "deepseek", false, false, 0},
-    {"hunyuan_v1_moe", "qwen3", true, false, 0},
-    {"roberta", "roberta", true, true, 0},
-    {"xlm-roberta", "roberta", true, true, 0},
-    {"phi3", "phi3", false, false, 0},
-    {"phi", "phi", false, false, 0},
-    {"gpt2", "gpt2", true, true, 0},
-    {"gpt_neox", "gpt_neox", false, false, 0},
-    {"opt", "opt", true, true, 2},
-    {"bert", "bert", true, true, 0},
-    {"bloom", "bloom", true, false, 0},
-    {"falcon", "falcon", true, false, 0},
-    {"gptj", "gptj", false, false, 0},
+    {"llama", "llama", false, false, 0, 0, 0, 0, 0},
+    {"mistral", "llama", false, false, 0, 0, 0, 0, 0},
+    {"mixtral", "llama", false, false, 0, 0, 0, 0, 0},
+    {"qwen2_moe", "qwen2_moe", false, false, 0, 0, 0, 0, 0},
+    {"qwen3_moe", "qwen3", false, false, 0, 0, 0, 0, 0},
+    {"olmoe", "olmoe", false, false, 0, 0, 0, 0, 0},
+    {"deepseek_v2", "deepseek", false, false, 0, 0, 0, 0, 0},
+    {"deepseek_v3", "deepseek", false, false, 0, 0, 0, 0, 0},
+    {"qwen2", "qwen2", false, false, 0, 0, 0, 0, 0},
+    {"qwen3", "qwen3", false, false, 0, 0, 0, 0, 0},
+    {"gemma", "gemma", true, false, 0, 256000, 16, 16, 256},
+    {"gemma2", "gemma2", true, false, 0, 256000, 8, 4, 256},
+    {"gemma3_text", "gemma3", true, false, 0, 262208, 8, 4, 256},
+    {"gemma3", "gemma3", true, false, 0, 262208, 8, 4, 256},
+    {"olmo2", "olmo2", false, false, 0, 0, 0, 0, 0},
+    {"olmo3", "olmo2", false, false, 0, 0, 0, 0, 0},
+    {"granite", "llama", false, false, 0, 0, 0, 0, 0},
+    {"granitemoe", "llama", true, false, 0, 0, 0, 0, 0},
+    {"cohere", "cohere", true, false, 0, 0, 0, 0, 0},
+    {"glm4", "glm4", false, false, 0, 0, 0, 0, 0},
+    {"phimoe", "phimoe", false, false, 0, 0, 0, 0, 0},
+    {"gpt_oss", "gpt_oss", false, false, 0, 0, 0, 0, 0},
+    {"kimi_k2", "deepseek", false, false, 0, 0, 0, 0, 0},
+    {"hunyuan_v1_moe", "qwen3", true, false, 0, 0, 0, 0, 0},
+    {"roberta", "roberta", true, true, 0, 0, 0, 0, 0},
+    {"xlm-roberta", "roberta", true, true, 0, 0, 0, 0, 0},
+    {"phi3", "phi3", false, false, 0, 0, 0, 0, 0},
+    {"phi", "phi", false, false, 0, 0, 0, 0, 0},
+    {"gpt2", "gpt2", true, true, 0, 0, 0, 0, 0},
+    {"gpt_neox", "gpt_neox", false, false, 0, 0, 0, 0, 0},
+    {"opt", "opt", true, true, 2, 0, 0, 0, 0},
+    {"bert", "bert", true, true, 0, 0, 0, 0, 0},
+    {"bloom", "bloom", true, false, 0, 0, 0, 0, 0},
+    {"falcon", "falcon", true, false, 0, 0, 0, 0, 0},
+    {"gptj", "gptj", false, false, 0, 0, 0, 0, 0},
 };
 
 static const struct model_type *find_type(struct wo_view name) {
@@ -85,6 +89,11 @@ static double number_of(struct reader *reader, const char *key, const char *seco
   return other;
 }
 
+static void refuse(struct reader *reader, const char *why) {
+  if (!reader->is_refused) wo_err_set(reader->err, WO_E_RANGE, "%s", why);
+  reader->is_refused = true;
+}
+
 static bool flag_of(const struct reader *reader, const char *key, bool other) {
   const cJSON *const item = cJSON_GetObjectItemCaseSensitive(reader->root, key);
   return cJSON_IsBool(item) ? cJSON_IsTrue(item) != 0 : other;
@@ -97,11 +106,14 @@ static struct wo_view text_of(const cJSON *root, const char *key) {
 
 /* ---- config.json ---- */
 
-static void read_heads(struct reader *reader, struct wo_model_shape *shape) {
-  shape->heads = number_of(reader, "num_attention_heads", "n_head", 0);
-  shape->kv_heads = number_of(reader, "num_key_value_heads", "num_kv_heads", shape->heads);
+static void read_heads(struct reader *reader, const struct model_type *type, struct wo_model_shape *shape) {
+  shape->heads = number_of(reader, "num_attention_heads", "n_head", type ? type->heads : 0);
+  const double groups = type && type->kv_heads > 0 ? type->kv_heads : shape->heads;
+  shape->kv_heads = number_of(reader, "num_key_value_heads", "num_kv_heads", groups);
+  if (shape->kv_heads > shape->heads) refuse(reader, "\"num_key_value_heads\" is more than \"num_attention_heads\"");
   if (flag_of(reader, "multi_query", false) && !flag_of(reader, "new_decoder_architecture", false)) shape->kv_heads = 1;
-  shape->head_dim = number_of(reader, "head_dim", NULL, shape->heads > 0 ? floor(shape->hidden / shape->heads) : 0);
+  const double even = shape->heads > 0 ? floor(shape->hidden / shape->heads) : 0;
+  shape->head_dim = number_of(reader, "head_dim", NULL, type && type->head_dim > 0 ? type->head_dim : even);
 }
 
 static void read_experts(struct reader *reader, struct wo_model_shape *shape) {
@@ -112,11 +124,14 @@ static void read_experts(struct reader *reader, struct wo_model_shape *shape) {
     return;
   }
   experts->per_token = number_of(reader, "num_experts_per_tok", "num_experts_per_token", number_of(reader, "moe_topk", NULL, 0));
+  if (experts->per_token > experts->count) refuse(reader, "a token goes to more experts than there are");
   experts->width = number_of(reader, "moe_intermediate_size", NULL, shape->intermediate);
   experts->shared_width = number_of(reader, "shared_expert_intermediate_size", NULL,
                                     number_of(reader, "n_shared_experts", "num_shared_experts", 0) * experts->width);
   const double step = number_of(reader, "decoder_sparse_step", NULL, 1);
-  experts->dense_layers = number_of(reader, "first_k_dense_replace", NULL, shape->layers - floor(shape->layers / step));
+  const cJSON *const plain = cJSON_GetObjectItemCaseSensitive(reader->root, "mlp_only_layers");
+  const double dense = shape->layers - floor(shape->layers / step) + (cJSON_IsArray(plain) ? cJSON_GetArraySize(plain) : 0);
+  experts->dense_layers = number_of(reader, "first_k_dense_replace", NULL, dense);
 }
 
 static void read_latent(struct reader *reader, struct wo_model_latent *latent) {
@@ -130,18 +145,28 @@ static void read_latent(struct reader *reader, struct wo_model_latent *latent) {
 
 /* A window, if some layers have one: how many tokens it sees, and which layer out of how many has none. */
 static void read_window(struct reader *reader, struct wo_model_shape *shape) {
-  const cJSON *const layers = cJSON_GetObjectItemCaseSensitive(reader->root, "layer_types");
   const cJSON *layer = NULL;
-  double full = 0, all = 0;
+  double full = 0, sliding = 0;
   if (!flag_of(reader, "use_sliding_window", true)) return;
   shape->window = number_of(reader, "sliding_window", NULL, 0);
-  shape->full_every = number_of(reader, "sliding_window_pattern", NULL, 0);
-  cJSON_ArrayForEach(layer, layers) {
-    all++;
-    if (cJSON_IsString(layer) && strcmp(layer->valuestring, "full_attention") == 0) full++;
+  const bool is_every_other = wo_view_is(shape->architecture, "gemma2");
+  const double pattern = wo_view_is(shape->architecture, "gemma3") ? 6 : is_every_other ? 2 : 0;
+  shape->full_every = number_of(reader, "sliding_window_pattern", NULL, pattern);
+  cJSON_ArrayForEach(layer, cJSON_GetObjectItemCaseSensitive(reader->root, "layer_types")) {
+    if (!cJSON_IsString(layer)) continue;
+    if (strcmp(layer->valuestring, "full_attention") == 0) full++;
+    if (strcmp(layer->valuestring, "sliding_attention") == 0) sliding++;
   }
-  if (all > 0 && full == all) shape->window = 0;
-  if (full > 0) shape->full_every = floor(all / full);
+  if (full > 0 && sliding == 0) shape->window = 0;
+  if (full > 0 && sliding > 0) shape->full_every = (full + sliding) / full;
+}
+
+/* The format of the weights in the files, and how they are quantised: as the outer object says. */
+static void read_formats(const cJSON *outer, struct wo_arena *arena, struct wo_model_shape *shape) {
+  const cJSON *const quantised = cJSON_GetObjectItemCaseSensitive(outer, "quantization_config");
+  const struct wo_view name = text_of(outer, "torch_dtype"), newer = text_of(outer, "dtype");
+  shape->dtype = wo_arena_copy(arena, newer.len > 0 ? newer : name);
+  shape->quantised = wo_arena_copy(arena, cJSON_IsObject(quantised) ? text_of(quantised, "quant_method") : (struct wo_view){0});
 }
 
 static void read_shape(struct reader *reader, struct wo_arena *arena, struct wo_model_shape *shape) {
@@ -154,8 +179,8 @@ static void read_shape(struct reader *reader, struct wo_arena *arena, struct wo_
   if (shape->hidden == 0) shape->hidden = number_of(reader, "n_embed", NULL, 0);
   shape->intermediate = number_of(reader, "intermediate_size", "ffn_dim", 0);
   if (shape->intermediate == 0) shape->intermediate = number_of(reader, "n_inner", NULL, 4 * shape->hidden);
-  read_heads(reader, shape);
-  shape->vocab = number_of(reader, "vocab_size", NULL, 0);
+  read_heads(reader, type, shape);
+  shape->vocab = number_of(reader, "vocab_size", NULL, type ? type->vocab : 0);
   read_experts(reader, shape);
   read_latent(reader, &shape->latent);
   if (type && type->has_learnt) shape->positions = number_of(reader, "max_position_embeddings", "n_positions", 0) + type->more;
@@ -175,11 +200,14 @@ enum wo_status wo_model_config_read(struct wo_view json, struct wo_arena *arena,
   const cJSON *const inner = cJSON_GetObjectItemCaseSensitive(root, "text_config");
   struct reader reader = {.root = cJSON_IsObject(inner) ? inner : root, .err = err};
   read_shape(&reader, arena, ret_shape);
+  read_formats(root, arena, ret_shape);
+  if (ret_shape->dtype.len == 0) read_formats(reader.root, arena, ret_shape);
   cJSON_Delete(root);
   if (reader.is_refused) return WO_E_RANGE;
   if (ret_shape->layers == 0 || ret_shape->hidden == 0 || ret_shape->heads == 0)
     return wo_err_set(err, WO_E_UNKNOWN, "it has no \"num_hidden_layers\", \"hidden_size\" and \"num_attention_heads\"");
-  ret_shape->parameters = wo_model_shape_parameters(ret_shape);
+  /* A count without the tables of the vocabulary would be taken for the whole. */
+  ret_shape->parameters = ret_shape->vocab > 0 ? wo_model_shape_parameters(ret_shape) : 0;
   return wo_arena_is_exhausted(arena) ? WO_E_NOMEM : WO_OK;
 }
 

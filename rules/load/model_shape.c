@@ -256,7 +256,7 @@ double wo_model_shape_parameters(const struct wo_model_shape *shape) {
   if (wo_view_is(shape->architecture, "t5")) return t5(shape, 2);
   if (wo_view_is(shape->architecture, "t5-gated")) return t5(shape, 3);
   for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++) {
-    if (wo_view_is(shape->architecture, architectures[i].name)) return decoder(shape, &architectures[i]);
+    if (wo_view_is(shape->architecture, architectures[i].name)) return decoder(shape, &architectures[i]) + shape->tower;
   }
   return 0;
 }

@@ -290,7 +290,10 @@ struct wo_model_shape {
   struct wo_model_latent latent;
   struct wo_model_image image;
   struct wo_model_pipeline pipeline;
-  bool is_tied; /* the output projection is the embedding table */
+  double tower;             /* parameters of an encoder of images beside the layers; 0: none */
+  struct wo_view dtype;     /* of the weights in the files of the model; empty: not known */
+  struct wo_view quantised; /* how, likewise: awq, gptq, fp8, mxfp4, bitsandbytes */
+  bool is_tied;             /* the output projection is the embedding table */
   struct wo_view source;
   struct wo_rule_place place;
 };

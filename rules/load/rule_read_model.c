@@ -39,6 +39,7 @@ static const struct wo_member model_members[] = {
     {COUNT("head_dim", head_dim)},
     {COUNT("vocab", vocab)},
     {COUNT("positions", positions)},
+    {COUNT("tower", tower)},
     {COUNT("window", window)},
     {COUNT("full_every", full_every)},
     {COUNT("experts", experts.count)},

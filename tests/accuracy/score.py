@@ -30,6 +30,7 @@ def options_of(run):
     if case["kind"] != "lm":
         return None
     given = ["--model", case["model"], "--dtype", case["dtype"], "--micro-batch", case["micro_batch"], "--seq-len", case["seq_len"],
+             *(["--params", run["parameters"]] if case["model"] == "gemma-3-4b" else []),  # of the text alone
              "--grad-accum", case.get("grad_accum", 1), "--checkpointing", "full" if case.get("checkpointing") else "none",
              "--attention", "scores" if case.get("attention") == "eager" else "sdpa"]
     if case.get("trl"):

@@ -141,6 +141,7 @@ static const struct {
      2 * 430, 4 * 430, 4 * 430},
     {"params:1000 dtype:bf16 master-weights gpus:4 fsdp:full_shard critic:500", "critic", 500 * 16 / 4, 500 * 16 / 4,
      500 * 16 / 4},
+    {"params:1000 dtype:bf16 gpus:8 tensor-parallel:8 zero:2 offload-optimizer critic:800", "critic", 200, 200, 200},
     {"params:1000 rollout:40GiB", "rollout", 40 * WO_GIB, 40 * WO_GIB, 40 * WO_GIB},
     {"params:1000 rollout:0.5 capacity:80GiB", "rollout", 40 * WO_GIB, 40 * WO_GIB, 40 * WO_GIB},
     {"params:1000 rollout:0.5", "rollout", -1, -1, -1},
@@ -338,6 +339,13 @@ static void test_expert_parallel(void **state) {
     assert_near(options, find_row(&sheet.budget, "optimizer")->bytes.mid, rows[i].optimizer);
     done(&sheet);
   }
+  /* An engine's tensor and expert parallelism are of the same ranks. */
+  struct sheet sheet;
+  make(&sheet, "params:10000 layers:2 hidden:16 dtype:bf16 inference tensor-parallel:4 expert-parallel:4");
+  sheet.input.experts = (struct wo_model_experts){4, 2, 20, 0, 0};
+  assert_int_equal(wo_budget_make(&sheet.input, &sheet.arena, &sheet.budget), WO_OK);
+  assert_near("engine", find_row(&sheet.budget, "weights")->bytes.mid, 2 * 2500);
+  done(&sheet);
 }
 
 /* Encoders 100 (60 at once), denoiser 1000, decoder 50 in fp32; 10 MiB to denoise 512 x 512, 40 MiB to decode it. */

@@ -65,7 +65,8 @@ static void test_counts(void **state) {
        "\"kv_lora_rank\": 512, \"q_lora_rank\": null, \"qk_nope_head_dim\": 128, \"qk_rope_head_dim\": 64, \"v_head_dim\": 128}",
        15706484224},
       {"{\"model_type\": \"gemma3_text\", \"hidden_size\": 1152, \"intermediate_size\": 6912, \"num_attention_heads\": 4, "
-       "\"head_dim\": 256, \"num_hidden_layers\": 26, \"num_key_value_heads\": 1, \"vocab_size\": 262144, \"sliding_window\": 512}",
+       "\"head_dim\": 256, \"num_hidden_layers\": 26, \"num_key_value_heads\": 1, \"vocab_size\": 262144, \"sliding_window\": "
+       "512}",
        999885952},
       {"{\"model_type\": \"a-vision-model\", \"text_config\": {\"model_type\": \"qwen3\", \"hidden_size\": 1024, "
        "\"intermediate_size\": 3072, \"num_attention_heads\": 16, \"head_dim\": 128, \"num_hidden_layers\": 28, "
@@ -94,6 +95,11 @@ static void test_refused(void **state) {
       {"{\"model_type\": \"llama\"}", WO_E_UNKNOWN, "num_hidden_layers"},
       {"{\"hidden_size\": -1, \"num_attention_heads\": 4, \"num_hidden_layers\": 2}", WO_E_RANGE, "hidden_size"},
       {"{\"hidden_size\": 64, \"num_attention_heads\": 4, \"num_hidden_layers\": 1e300}", WO_E_RANGE, "num_hidden_layers"},
+      {"{\"hidden_size\": 64, \"num_attention_heads\": 4, \"num_key_value_heads\": 8, \"num_hidden_layers\": 2}", WO_E_RANGE,
+       "num_key_value_heads"},
+      {"{\"hidden_size\": 64, \"num_attention_heads\": 4, \"num_hidden_layers\": 2, \"num_experts\": 4, \"num_experts_per_tok\": "
+       "8}",
+       WO_E_RANGE, "experts"},
       {"{\"hidden_size\": 64.5, \"num_attention_heads\": 4, \"num_hidden_layers\": 2}", WO_E_RANGE, "64.5"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -101,6 +107,49 @@ static void test_refused(void **state) {
     struct wo_err err;
     assert_int_equal(read_text(rows[i].json, &shape, &err), rows[i].status);
     if (!strstr(err.message, rows[i].words)) fail_msg("%s: %s", rows[i].json, err.message);
+  }
+}
+
+/* Windows, formats, and what files of a text within another model leave out. */
+static void test_details(void **state) {
+  (void)state;
+#define SMALL "\"hidden_size\": 64, \"num_attention_heads\": 4, \"num_hidden_layers\": 6, \"vocab_size\": 10"
+  static const struct {
+    const char *json;
+    double window, full_every;
+    const char *dtype, *quantised;
+  } rows[] = {
+      {"{\"model_type\": \"llama\", " SMALL "}", 0, 0, "", ""},
+      {"{\"model_type\": \"mistral\", \"sliding_window\": 4096, " SMALL "}", 4096, 0, "", ""},
+      {"{\"model_type\": \"qwen2\", \"use_sliding_window\": false, \"sliding_window\": 4096, " SMALL "}", 0, 0, "", ""},
+      {"{\"model_type\": \"gemma2\", \"sliding_window\": 4096, " SMALL "}", 4096, 2, "", ""},
+      {"{\"model_type\": \"gpt_oss\", \"sliding_window\": 128, \"layer_types\": [\"sliding_attention\", "
+       "\"full_attention\"], " SMALL "}",
+       128, 2, "", ""},
+      {"{\"model_type\": \"qwen3\", \"sliding_window\": 128, \"layer_types\": [\"full_attention\", \"full_attention\"], " SMALL
+       "}",
+       0, 0, "", ""},
+      {"{\"model_type\": \"qwen3\", \"sliding_window\": 128, \"layer_types\": [1, null], " SMALL "}", 128, 0, "", ""},
+      {"{\"model_type\": \"llama\", \"torch_dtype\": \"bfloat16\", \"quantization_config\": {\"quant_method\": \"fp8\"}, " SMALL
+       "}",
+       0, 0, "bfloat16", "fp8"},
+      {"{\"dtype\": \"bfloat16\", \"text_config\": {\"model_type\": \"gemma3_text\", \"hidden_size\": 2560, "
+       "\"num_hidden_layers\": 34, \"sliding_window\": 1024}}",
+       1024, 6, "bfloat16", ""},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct wo_arena arena;
+    struct wo_model_shape shape;
+    struct wo_err err = {0};
+    wo_arena_init(&arena, 4096);
+    assert_int_equal(wo_model_config_read(wo_view_of(rows[i].json), &arena, &shape, &err), WO_OK);
+    if (shape.window != rows[i].window || shape.full_every != rows[i].full_every)
+      fail_msg("%s: %g, %g", rows[i].json, shape.window, shape.full_every);
+    assert_true(wo_view_is(shape.dtype, rows[i].dtype) && wo_view_is(shape.quantised, rows[i].quantised));
+    if (i + 1 == sizeof rows / sizeof rows[0]) {
+      assert_true(shape.heads == 8 && shape.kv_heads == 4 && shape.head_dim == 256 && shape.vocab == 262208);
+    }
+    wo_arena_done(&arena);
   }
 }
 
@@ -184,6 +233,7 @@ static void test_folder(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_counts), cmocka_unit_test(test_refused),
-                                     cmocka_unit_test(test_tensors), cmocka_unit_test(test_folder)};
+                                     cmocka_unit_test(test_details), cmocka_unit_test(test_tensors),
+                                     cmocka_unit_test(test_folder)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
