@@ -1,4 +1,4 @@
-/* whyoom: connects the command line to the commands. The only file that prints and returns exit codes; only this file,
+/* whyoom: connects the command line to the commands. The only file that prints and ends the program; only this file,
  * analyzer/terminal and cuda_replay/record touch the environment.
  *
  * Commands make texts and a status; this file writes them, stderr before stdout. A broken pipe is no error, so that
@@ -13,17 +13,15 @@
 #include "analyzer/command/cmd_scan.h"
 #include "analyzer/command/commands.h"
 #include "analyzer/command/help.h"
-#include "analyzer/patch/patch.h"
+#include "analyzer/joined/joined.h"
+#include "analyzer/show/seal.h"
 #include "analyzer/terminal/pager.h"
 #include "analyzer/terminal/terminal.h"
-#include "analyzer/verify/recordings.h"
-#include "analyzer/verify/verify_plan.h"
 #include "cuda_replay/record/record.h"
 #include "cuda_replay/command/replay_command.h"
 #include "cuda_replay/whatif/device_hooks.h"
 #include "parsers/base/command/call_output.h"
 #include "cuda_replay/command/verify_command.h"
-#include "cuda_replay/picture/picture.h"
 #include "parsers/base/command/sandbox.h"
 #include "parsers/base/output/page.h"
 #include "parsers/base/units.h"
@@ -112,7 +110,7 @@ static struct wo_replay_hooks make_hooks(struct gpu_watch *watch) {
                                   .on_progress = watch->has_terminal ? show_progress : NULL};
 }
 
-/* ---- Commands that need both flows, or become another program ---- */
+/* ---- Commands that can use a GPU ---- */
 
 static enum wo_exit run_replay(const struct wo_call *call) {
   struct gpu_watch watch = {0};
@@ -120,160 +118,16 @@ static enum wo_exit run_replay(const struct wo_call *call) {
   return wo_run_replay(call, &hooks);
 }
 
-/* The choices that settings make, where those of the program are made already. Returns their number. */
-static size_t without_by_hand(const struct wo_verify_plan *plan, const struct wo_verify_answer *answer,
-                              struct wo_choice choices[WO_CHOICES_MAX]) {
-  size_t count = 0;
-  for (size_t i = 0; i < answer->choice_count; i++) {
-    if (plan->fixes[answer->choices[i].proposal].change_count > 0) choices[count++] = answer->choices[i];
-  }
-  return count;
-}
-
-static const char *why_not_written(const struct wo_verify_plan *plan, const struct wo_verify_answer *answer) {
-  if (!plan->is_complete) return "an input could not be read";
-  return answer->is_open_by_hand ? "a change of the program is still to be made (--accept-by-hand)" : "the fix is not proven";
-}
-
-/* --patch: the chosen fix as a change of the job's files. A part of the diff alone is not proven: a script must then stop, so 0
- * becomes WO_EXIT_NOT_PROVEN. Only a whole fix that is proven (or accepted), from inputs that could all be read, is written.
- * Returns the exit code that `code` becomes. */
-static enum wo_exit run_patch(const struct wo_call *call, const struct wo_verify_args *args, const struct wo_verify_plan *plan,
-                              const struct wo_verify_answer *answer, enum wo_exit code, struct wo_text *diff) {
-  const bool is_proven = code == WO_EXIT_FINE && plan->is_complete;
-  struct wo_choice made[WO_CHOICES_MAX];
-  if (answer->choice_count == 0) {
-    wo_message(call->errors, WO_VIEW("--patch"), "no fix is chosen, so there is nothing to change");
-    return code;
-  }
-  const size_t made_count = args->accepts_by_hand ? without_by_hand(plan, answer, made) : answer->choice_count;
-  const enum wo_patch_result result = wo_patch_run(plan->report, plan->fixes, args->accepts_by_hand ? made : answer->choices,
-                                                   made_count, args->is_write && is_proven, diff, call->errors);
-  if (result == WO_PATCH_FAILED) return WO_EXIT_ERROR;
-  if (args->is_write && !is_proven)
-    wo_message(call->errors, WO_VIEW("--write"), "nothing is written, because %s", why_not_written(plan, answer));
-  if (result == WO_PATCH_WHOLE || (code != WO_EXIT_FINE && !answer->is_open_by_hand)) return code;
-  wo_message(call->errors, WO_VIEW("--patch"),
-             "what is told above is not in the patch, and only the whole fix is shown to fit: make it before you resubmit");
-  if (args->is_write && is_proven) wo_message(call->errors, WO_VIEW("--write"), "nothing is written, because a part is no fix");
-  return WO_EXIT_NOT_PROVEN;
-}
-
-/* Proves what the plan proposes, and writes the report with it. */
-static enum wo_exit prove(const struct wo_call *call, const struct wo_verify_args *args, struct wo_verify_plan *plan) {
-  struct gpu_watch watch = {0};
-  const struct wo_replay_hooks hooks = make_hooks(&watch);
-  const bool is_json = call->format == WO_OUT_JSON;
-  struct wo_text proved = {0}, diff = {0};
-  struct wo_verify_answer answer = {.proofs = plan->proofs, .as_it_was = &plan->as_it_was};
-  enum wo_exit code = wo_run_verify(call, args, &plan->diagnosed, &hooks, &answer, &proved);
-  const struct wo_view text = {proved.ptr, proved.len};
-  /* The output of --patch is the diff alone, for `| git apply`; the report goes to stderr. */
-  if (!is_json) wo_text_add_view(args->is_patch ? call->errors : call->out, text);
-  if (args->is_patch && code != WO_EXIT_ERROR) code = run_patch(call, args, plan, &answer, code, &diff);
-  const struct wo_view patch = {diff.ptr, diff.len};
-  if (!is_json) wo_text_add_view(call->out, patch);
-  /* A terminal applies no patch: there it is sealed as all texts are. */
-  call->out->is_exact = !is_json && args->is_patch && (call->output.len > 0 || !call->is_stdout_terminal);
-  struct wo_report proven = *plan->report;
-  if (is_json && !wo_verify_plan_attach(plan, answer.choices, answer.choice_count, &answer.chosen, &proven))
-    call->out->is_failed = true;
-  if (is_json && text.len > 0) wo_verify_plan_json(&proven, text, patch, call->out);
-  if (proved.is_failed || diff.is_failed) call->out->is_failed = true;
-  wo_text_done(&proved);
-  wo_text_done(&diff);
-  return plan->is_complete ? code : WO_EXIT_ERROR;
-}
-
-/* A recording among the files, or beside them by its name, is used without being asked for. */
-static void use_recordings(const struct wo_job *job, struct wo_kept_folder *kept, struct wo_arena *arena,
-                           struct wo_verify_args *args) {
-  if (args->trace_count > 0 || args->takes_no_trace) return;
-  args->trace_count = wo_recordings_find(job, kept, arena, args->traces, WO_VERIFY_TRACES_MAX);
-}
-
-/* Both flows meet here: the diagnosis gives its proposals, the proof returns its results. */
 static enum wo_exit run_verify(const struct wo_call *call) {
-  struct wo_verify_args args;
-  struct wo_verify_plan plan;
-  struct wo_kept_folder beside = {0};
-  struct wo_err err = {0};
-  if (wo_verify_args_read(call, &args, &err) != WO_OK) {
-    wo_message_error(call->errors, (struct wo_view){0}, &err);
-    return WO_EXIT_ERROR;
-  }
-  if (call->is_anonymous && args.is_patch) {
-    wo_message(call->errors, WO_VIEW("--anonymize"), "a patch needs the real names of files: use --%s without it",
-               args.is_write ? "write" : "patch");
-    return WO_EXIT_ERROR;
-  }
-  const bool is_read = wo_verify_plan_read(call, &plan);
-  if (is_read) use_recordings(plan.job, &beside, &plan.arena, &args);
-  wo_kept_folder_done(&beside);
-  const enum wo_exit code = is_read ? prove(call, &args, &plan) : WO_EXIT_ERROR;
-  wo_verify_plan_done(&plan);
-  return code;
-}
-
-/* What the message says that PyTorch could have; 0: not known. */
-static double left_to_pytorch(const struct wo_job_sizes *sizes) {
-  const bool is_known = sizes->allocated_bytes >= 0 && sizes->unallocated_bytes >= 0 && sizes->free_bytes >= 0;
-  return is_known && !sizes->are_contradicting ? sizes->allocated_bytes + sizes->unallocated_bytes + sizes->free_bytes : 0;
-}
-
-/* Of several ranks the one on which a request failed; a page has room for one. */
-static void draw_recording(const struct wo_call *call, const struct wo_verify_args *args, const struct wo_job_sizes *sizes,
-                           struct wo_arena *arena, struct wo_report *report) {
-  enum { TRIED = 4 };
-  struct wo_recorded_memory *const memory = wo_arena_alloc(arena, sizeof *memory);
-  for (size_t i = 0; memory != NULL && i < args->trace_count && i < TRIED; i++) {
-    struct wo_recorded_memory found;
-    if (!wo_picture_make(args->traces[i].ptr, left_to_pytorch(sizes), call->pseudonyms, arena, &found)) continue;
-    if (report->recorded == NULL || found.has_failed) *memory = found;
-    report->recorded = memory;
-    if (found.has_failed) break;
-  }
-}
-
-/* What proofs of one call's jobs keep: the plan lives as long as its report. */
-struct proofs {
-  struct wo_verify_plan plan;
-  struct wo_kept_folder beside;
-};
-
-/* Replays the recording of a diagnosed job: the report then says what that shows, and not only what two intervals allow. */
-static void prove_report(void *context, const struct wo_call *call, struct wo_arena *arena, struct wo_report *report) {
-  struct proofs *const proofs = context;
-  struct wo_verify_plan *const plan = &proofs->plan;
-  struct wo_verify_args args = {0};
-  struct wo_text proved = {0};
   struct gpu_watch watch = {0};
-  if (report->job->story.outcome != WO_OUTCOME_GPU_OOM || !wo_report_tells_failure(report)) return;
-  wo_verify_plan_done(plan);
-  *plan = (struct wo_verify_plan){0};
-  wo_arena_init(&plan->arena, WO_LIMIT_REPORT_BYTES);
-  use_recordings(report->job, &proofs->beside, &plan->arena, &args);
-  args.is_quick = call->format != WO_OUT_JSON; /* people wait for it, and need no figure of what does not fit */
-  if (args.trace_count == 0 || wo_verify_plan_fill(report, plan) != WO_OK) return;
   const struct wo_replay_hooks hooks = make_hooks(&watch);
-  struct wo_verify_answer answer = {.proofs = plan->proofs, .as_it_was = &plan->as_it_was};
-  if (wo_run_verify(call, &args, &plan->diagnosed, &hooks, &answer, &proved) == WO_EXIT_ERROR) {
-    wo_message(call->errors, args.traces[0], "this recording is not used: the report is of the logs alone");
-  } else {
-    if (!wo_verify_plan_attach(plan, answer.choices, answer.choice_count, &answer.chosen, report)) arena->is_exhausted = true;
-    if (call->format == WO_OUT_JSON) report->verify_json = wo_arena_copy(arena, (struct wo_view){proved.ptr, proved.len});
-  }
-  if (call->format == WO_OUT_HTML) draw_recording(call, &args, &plan->diagnosed.sizes, arena, report);
-  wo_text_done(&proved);
+  return wo_joined_verify(call, &hooks);
 }
 
 static enum wo_exit run_diagnose(const struct wo_call *call) {
-  struct proofs proofs = {0};
-  const struct wo_prover prover = {.context = &proofs, .prove = prove_report};
-  const enum wo_exit code = wo_run_diagnose(call, &prover);
-  wo_verify_plan_done(&proofs.plan);
-  wo_kept_folder_done(&proofs.beside);
-  return code;
+  struct gpu_watch watch = {0};
+  const struct wo_replay_hooks hooks = make_hooks(&watch);
+  return wo_joined_diagnose(call, &hooks);
 }
 
 /* ---- Around a scan ---- */
@@ -392,31 +246,6 @@ static size_t count_cores(void) {
   return cores < WO_LIMIT_THREADS ? cores : WO_LIMIT_THREADS;
 }
 
-/* The files that a call names, in messages. */
-static void replace_paths(const struct wo_call *call) {
-  static const char *const options[] = {"store", "trace", "plot", "baseline"};
-  for (size_t i = 0; i < call->word_count; i++)
-    wo_pseudonyms_replace_path(call->pseudonyms, wo_view_of(call->words[i]), call->errors);
-  for (size_t i = 0; i < call->given_count; i++) {
-    if (WO_VIEW_ANY(call->given[i].name, wo_view_is, options))
-      wo_pseudonyms_replace_path(call->pseudonyms, call->given[i].value, call->errors);
-  }
-}
-
-/* The last change of messages before they are printed: names out of them, and what a terminal would not show as it is. */
-static void seal_errors(const struct wo_call *call) {
-  struct wo_text shown = {0};
-  if (call->pseudonyms && call->errors->len > 0) {
-    replace_paths(call);
-    wo_pseudonyms_learn_text(call->pseudonyms, (struct wo_view){call->errors->ptr, call->errors->len});
-    wo_pseudonyms_add_text(call->pseudonyms, (struct wo_view){call->errors->ptr, call->errors->len}, NULL, 0, &shown);
-    shown.is_failed = shown.is_failed || call->errors->is_failed;
-    wo_text_done(call->errors);
-    *call->errors = shown;
-  }
-  wo_page_seal(call->errors, call->style.use_color);
-}
-
 static void print_errors(const struct wo_text *errors) {
   fwrite(errors->ptr ? errors->ptr : "", 1, errors->len, stderr);
 }
@@ -424,7 +253,7 @@ static void print_errors(const struct wo_text *errors) {
 /* Messages of a scan that goes on and on. */
 static void flush_errors(const struct wo_call *call) {
   if (call->errors->len == 0) return;
-  seal_errors(call);
+  wo_show_seal_errors(call);
   print_errors(call->errors);
   call->errors->len = 0;
 }
@@ -658,7 +487,7 @@ static enum wo_exit run_and_write(struct wo_call *call, bool is_paged) {
   ignore_write_signals();
   if (is_paged) signal(SIGINT, SIG_IGN); /* a key that interrupts is for the pager from here on */
   wo_page_seal(call->out, call->style.use_color);
-  seal_errors(call);
+  wo_show_seal_errors(call);
   const bool is_short = call->out->is_failed || (code == WO_EXIT_ERROR && call->out->len == 0 && !pieces.is_begun);
   if (call->out->is_failed || call->errors->is_failed) code = wo_command_fail_memory(call);
   print_errors(call->errors);
@@ -689,7 +518,7 @@ int main(int argc, char **argv) {
     if (call.is_anonymous) call.pseudonyms = wo_pseudonyms_new();
     if (!call.is_quiet) wo_pager_start(&call, &pager);
     code = call.is_anonymous && !call.pseudonyms ? wo_command_fail_memory(&call) : run_and_write(&call, pager.process > 0);
-    seal_errors(&call);
+    wo_show_seal_errors(&call);
     print_errors(&errors);
     errors.len = 0;
     wo_pager_end(&pager);

@@ -62,6 +62,14 @@ bool wo_read_part(struct wo_job *job, const char *path, const struct wo_file_par
   return read_input(job, input, path, path, &err, is_up, errors);
 }
 
+bool wo_read_text(struct wo_job *job, struct wo_view text, const char *name, const volatile sig_atomic_t *is_up,
+                  struct wo_text *errors) {
+  struct wo_input *input = NULL;
+  struct wo_err err = {0};
+  wo_input_open_bytes(text.ptr, text.len, name, &input, &err);
+  return read_input(job, input, name, name, &err, is_up, errors);
+}
+
 bool wo_read_path(struct wo_job *job, const char *path, const volatile sig_atomic_t *is_up, struct wo_text *errors) {
   const bool is_stdin = strcmp(path, "-") == 0;
   const char *const name = is_stdin ? "<stdin>" : path;

@@ -12,6 +12,10 @@
  * and the job notes it. Reading ends when *is_up is set; NULL: it is never up. */
 bool wo_read_path(struct wo_job *job, const char *path, const volatile sig_atomic_t *is_up, struct wo_text *errors);
 
+/* As wo_read_path, for a log in memory. */
+bool wo_read_text(struct wo_job *job, struct wo_view text, const char *name, const volatile sig_atomic_t *is_up,
+                  struct wo_text *errors);
+
 /* A part of a file that is open for reading. */
 struct wo_file_part {
   int fd;

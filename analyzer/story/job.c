@@ -120,18 +120,18 @@ void wo_job_expect(struct wo_job *job, const char *const *paths, size_t count) {
  * cleaned because they are printed on terminals and in JSON. */
 static struct wo_job_input *add_input(struct wo_job *job, const char *path) {
   WO_VEC(struct wo_job_input) rows = {job->inputs, job->input_count, job->input_capacity};
-  if (!WO_VEC_RESERVE(&rows, 1, WO_LIMIT_INPUT_FILES)) {
+  const bool has_room = WO_VEC_RESERVE(&rows, 1, WO_LIMIT_INPUT_FILES);
+  job->inputs = rows.items;
+  job->input_capacity = rows.capacity;
+  char clean[512];
+  const struct wo_view shown = wo_clean_utf8(wo_view_of(path), clean, sizeof clean);
+  const struct wo_view name = has_room ? wo_arena_copy(&job->arena, shown) : (struct wo_view){0};
+  if (!has_room || name.len < shown.len) {
     job->left_out_count++;
     return NULL;
   }
-  job->inputs = rows.items;
-  job->input_capacity = rows.capacity;
   struct wo_job_input *row = &job->inputs[job->input_count++];
-  *row = (struct wo_job_input){.format = WO_VIEW("log")};
-  char clean[512];
-  row->path = wo_arena_copy(&job->arena, wo_clean_utf8(wo_view_of(path), clean, sizeof clean));
-  row->file = row->path;
-  row->is_path_exact = wo_view_is(row->path, path);
+  *row = (struct wo_job_input){.format = WO_VIEW("log"), .path = name, .file = name, .is_path_exact = wo_view_is(name, path)};
   return row;
 }
 
@@ -305,6 +305,7 @@ static enum wo_status start_scan(struct wo_job *job, const char *path, uint64_t 
 
 enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const char *path, struct wo_err *err) {
   struct wo_job_input *row = add_input(job, path);
+  if (!row && job->input_count < WO_LIMIT_INPUT_FILES) return wo_err_nomem(err);
   if (!row) return wo_err_set(err, WO_E_LIMIT, "more than %d files for one job", WO_LIMIT_INPUT_FILES);
   if (wo_input_file_name(input)) row->is_path_exact = false; /* no file has this path */
   struct wo_scan *scan = NULL;

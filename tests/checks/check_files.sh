@@ -17,7 +17,7 @@ failed=0
 refuse() { [ -z "$2" ] || { printf '%s:\n%s\n' "$1" "$2"; failed=1; }; }
 
 refuse "not known at the top level (tests/checks/check_files.sh has the list)" "$(sed 's,/.*,/,' "$list" | sort -u | grep -vxE \
-  '(CMakeLists\.txt|CMakePresets\.json|README\.md|ARCHITECTURE\.md|CONTRIBUTING\.md|CHANGELOG\.md|SECURITY\.md|LICENSE|NOTICE|\..*|(analyzer|cuda_replay|docs|parsers|rules|samples|tests)/)' || true)"
+  '(CMakeLists\.txt|CMakePresets\.json|README\.md|ARCHITECTURE\.md|CONTRIBUTING\.md|CHANGELOG\.md|SECURITY\.md|LICENSE|NOTICE|\..*|(analyzer|cuda_replay|docs|packaging|parsers|rules|samples|tests)/)' || true)"
 refuse "a name begins with '-'" "$(grep -E '(^|/)-' "$list" || true)"
 
 # Data that comes from elsewhere, or is what a program printed.

@@ -141,7 +141,7 @@ def check(binary, folder, files):
 
 def jobs_of(root, count):
     for folder in sorted((root / "samples").iterdir()):
-        if folder.is_dir() and folder.name != "slurm":
+        if any(folder.glob("slurm-*.err")):
             yield folder.name, folder, sorted(path.name for path in folder.iterdir())
     corpus = root.parent / "shared" / "corpus" / "whole"
     logs = sorted(path.name for path in corpus.glob("*.txt")) if corpus.is_dir() else []

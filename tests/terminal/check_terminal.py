@@ -68,7 +68,7 @@ class Terminal:
 def check_screens(binary, root, rows, columns):
     terminal = Terminal(rows, columns, binary)
     for folder in sorted((root / "samples").iterdir()):
-        files = sorted(path.name for path in folder.iterdir()) if folder.is_dir() and folder.name != "slurm" else []
+        files = sorted(path.name for path in folder.iterdir()) if any(folder.glob("slurm-*.err")) else []
         if not files:
             continue
         expected = subprocess.run([binary, "--width", str(columns), *files], cwd=folder, capture_output=True, text=True).stdout

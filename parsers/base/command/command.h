@@ -39,7 +39,7 @@ struct wo_command {
 
 struct wo_call;
 
-/* main.c sets the function that runs a command, because only main.c sees both flows, signals and the environment. */
+/* main.c sets the function that runs a command: some need both flows, signals or the environment. */
 struct wo_command_entry {
   const struct wo_command *command;
   enum wo_exit (*run)(const struct wo_call *call);
@@ -98,13 +98,15 @@ struct wo_call {
   size_t given_count;
   char **words; /* arguments that are no options, in order */
   size_t word_count;
-  /* Set by main.c. */
+  /* Set by main.c, or by the library. */
   struct wo_commands commands;
   struct wo_text_style style;
   bool is_stdin_terminal;
   bool is_stdout_terminal; /* also behind a pager */
   bool is_here;            /* a call of scan without the word: without a folder it is of the present one */
   const struct wo_timer *timer;
+  struct wo_view text;              /* what the path "-" means; NULL: standard input. By libwhyoom, */
+  const char *text_name;            /* and how it is called in reports */
   struct wo_pseudonyms *pseudonyms; /* of --anonymize: names in what is shown are replaced with them. NULL: they stay */
   /* Writes out what is in `out` so far, which is empty then: for reports that grow with their input. False: it cannot be written,
    * and the command should end. NULL where nothing is written in pieces. */

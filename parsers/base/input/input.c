@@ -18,6 +18,7 @@
 #include "parsers/base/descriptor.h"
 #include "parsers/base/input/archive.h"
 #include "parsers/base/input/member.h"
+#include "parsers/base/input/memory_file.h"
 #include "parsers/base/input/unpack.h"
 #include "parsers/base/limits.h"
 
@@ -172,6 +173,16 @@ enum wo_status wo_input_open_part(int fd, uint64_t at, uint64_t len, const char 
   input->part_end = at + len;
   *ret_input = input;
   return WO_OK;
+}
+
+/* A file, so that everything that reads files at an offset works. */
+enum wo_status wo_input_open_bytes(const char *bytes, size_t len, const char *name, struct wo_input **ret_input,
+                                   struct wo_err *err) {
+  const int fd = wo__memory_file(bytes, len);
+  if (fd < 0) return io_error(err, "cannot be kept in memory", errno);
+  const enum wo_status status = adopt_fd(fd, true, false, name, ret_input, err);
+  if (status != WO_OK) close(fd);
+  return status;
 }
 
 enum wo_status wo__input_open_inside(struct wo_input *outer, const char *name, struct wo_input **ret_input, struct wo_err *err) {

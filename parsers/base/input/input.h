@@ -30,6 +30,11 @@ enum wo_status wo_input_open_fd(int fd, const char *name, struct wo_input **ret_
 enum wo_status wo_input_open_part(int fd, uint64_t at, uint64_t len, const char *name, struct wo_input **ret_input,
                                   struct wo_err *err);
 
+/* Reads bytes in memory, which are copied: compressed formats and archives are read as in a file. `bytes` may be NULL if `len` is
+ * 0. WO_E_NOMEM, WO_E_IO. */
+enum wo_status wo_input_open_bytes(const char *bytes, size_t len, const char *name, struct wo_input **ret_input,
+                                   struct wo_err *err);
+
 /* Ends the reading once *is_up is set: the next wo_input_read, and one that a signal interrupts, gives WO_E_LIMIT. */
 void wo_input_stop_when(struct wo_input *input, const volatile sig_atomic_t *is_up);
 

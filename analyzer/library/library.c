@@ -1,0 +1,244 @@
+/* libwhyoom: a call of a command is made of its arguments, run, and kept as a result. See whyoom.h. */
+#include "analyzer/library/whyoom.h"
+
+#include "analyzer/joined/joined.h"
+#include "analyzer/library/pointer.h"
+#include "analyzer/show/seal.h"
+#include "cuda_replay/command/verify_command.h"
+#include "parsers/base/output/page.h"
+
+struct whyoom_result {
+  enum whyoom_code code;
+  struct wo_text report;
+  struct wo_text messages;
+  cJSON *reports; /* a list; NULL where they are not JSON */
+};
+
+static enum wo_exit run_diagnose(const struct wo_call *call) {
+  return wo_joined_diagnose(call, NULL);
+}
+
+static enum wo_exit run_replay(const struct wo_call *call) {
+  return wo_run_replay(call, NULL);
+}
+
+static enum wo_exit run_verify(const struct wo_call *call) {
+  return wo_joined_verify(call, NULL);
+}
+
+static const struct wo_command_entry commands[] = {
+    {&wo_command_diagnose, run_diagnose},
+    {&wo_command_budget, wo_run_budget},
+    {&wo_command_replay, run_replay},
+    {&wo_command_verify, run_verify},
+};
+
+/* ---- The arguments ---- */
+
+/* A function of the public header and its arguments. */
+struct request {
+  const char *name; /* of the command */
+  const char *const *paths;
+  size_t path_count;
+  const char *const *options;
+  bool needs_path;
+  struct wo_view text; /* what the path "-" means; NULL: standard input */
+  const char *text_name;
+};
+
+/* As the command line would have them: "whyoom COMMAND --format=json OPTION... -- PATH...". The array is the caller's; its texts
+ * are borrowed. NULL: memory is out. */
+static char **make_argv(const struct request *request, size_t option_count, int *ret_argc) {
+  static const char *const before[] = {"whyoom", NULL, "--format=json"};
+  enum { BEFORE = sizeof before / sizeof *before };
+  const size_t count = BEFORE + option_count + 1 + request->path_count;
+  char **const argv = count < INT32_MAX ? calloc(count + 1, sizeof *argv) : NULL;
+  size_t at = 0;
+  if (!argv) return NULL;
+  for (size_t i = 0; i < BEFORE; i++) argv[at++] = (char *)(uintptr_t)(before[i] ? before[i] : request->name);
+  for (size_t i = 0; i < option_count; i++) argv[at++] = (char *)(uintptr_t)request->options[i];
+  argv[at++] = (char *)(uintptr_t) "--";
+  for (size_t i = 0; i < request->path_count; i++) argv[at++] = (char *)(uintptr_t)request->paths[i];
+  *ret_argc = (int)at;
+  return argv;
+}
+
+/* The first option that is for a program, which owns the process and its files; "" if there is none. */
+static const char *find_refused(const struct wo_call *call) {
+  if (call->wants_help || call->wants_version) return "help";
+  if (call->output.len > 0) return "output";
+  if (call->time_limit_s > 0) return "time-limit=N";
+  if (call->sandbox == WO_SANDBOX_ON) return "sandbox";
+  for (size_t i = 0; i < call->given_count; i++) {
+    const struct wo_option *const option =
+        wo_option_find(call->command->options, call->command->option_count, call->given[i].name);
+    if (wo_view_is(call->given[i].name, "write")) return "write";
+    if (option && option->path == WO_PATH_WRITTEN) return option->name;
+  }
+  return "";
+}
+
+static bool check(const struct wo_call *call, const struct request *request) {
+  const char *const refused = find_refused(call);
+  if (*refused)
+    wo_message(call->errors, (struct wo_view){0}, "--%s is for the program alone: a library changes no file and no process",
+               refused);
+  else if (request->needs_path && call->word_count == 0)
+    wo_message(call->errors, (struct wo_view){0}, "whyoom_%s needs a path", request->name);
+  else
+    return true;
+  return false;
+}
+
+/* ---- The call ---- */
+
+static enum wo_exit run(const struct wo_call *call, const struct request *request) {
+  size_t at = 0;
+  if (!check(call, request)) return WO_EXIT_ERROR;
+  while (commands[at].command != call->command) at++;
+  return commands[at].run(call);
+}
+
+/* Runs a call that was read, on the result's texts. */
+static enum wo_exit run_call(struct wo_call *call, const struct request *request) {
+  enum wo_exit code = WO_EXIT_ERROR;
+  call->style.width = call->width > 0 ? call->width : 80;
+  call->style.use_color = call->color == WO_COLOR_ALWAYS;
+  call->style.is_verbose = call->is_verbose;
+  call->text = request->text;
+  call->text_name = request->text_name;
+  if (call->is_anonymous) call->pseudonyms = wo_pseudonyms_new();
+  if (!call->is_anonymous || call->pseudonyms) code = run(call, request);
+  if ((call->is_anonymous && !call->pseudonyms) || call->out->is_failed) code = wo_command_fail_memory(call);
+  wo_page_seal(call->out, call->style.use_color);
+  wo_show_seal_errors(call);
+  wo_pseudonyms_free(call->pseudonyms);
+  return code;
+}
+
+/* One report follows the other in the text. False: memory is out. */
+static bool parse_reports(struct whyoom_result *result) {
+  const char *at = result->report.ptr, *const end = at + result->report.len;
+  result->reports = cJSON_CreateArray();
+  while (result->reports && at < end) {
+    cJSON *const report = cJSON_ParseWithLengthOpts(at, (size_t)(end - at), &at, false);
+    if (!report || !cJSON_AddItemToArray(result->reports, report)) {
+      cJSON_Delete(report);
+      return false;
+    }
+    while (at < end && wo_is_space(*at)) at++;
+  }
+  return result->reports != NULL;
+}
+
+static void read_and_run(const struct request *request, int argc, char **argv, struct whyoom_result *result) {
+  const struct wo_commands known = {commands, sizeof commands / sizeof *commands};
+  struct wo_call call;
+  struct wo_err err = {0};
+  enum wo_exit code = WO_EXIT_ERROR;
+  if (wo_call_read(argc, argv, known, &call, &err) == WO_OK) {
+    call.out = &result->report;
+    call.errors = &result->messages;
+    code = run_call(&call, request);
+    const bool is_json = call.format == WO_OUT_JSON && !call.list_events && result->report.len > 0;
+    if (is_json && !parse_reports(result)) code = wo_command_fail_memory(&call);
+  } else {
+    wo_message_error(&result->messages, (struct wo_view){0}, &err);
+  }
+  result->code = (enum whyoom_code)code;
+}
+
+static struct whyoom_result *make_result(const struct request *request) {
+  struct whyoom_result *const result = calloc(1, sizeof *result);
+  size_t option_count = 0;
+  int argc = 0;
+  while (request->options && request->options[option_count]) option_count++;
+  char **const argv = result ? make_argv(request, option_count, &argc) : NULL;
+  if (!argv) {
+    free(result);
+    return NULL;
+  }
+  read_and_run(request, argc, argv, result);
+  free((void *)argv);
+  return result;
+}
+
+/* ---- The public functions ---- */
+
+const char *whyoom_version(void) {
+  return WHYOOM_VERSION;
+}
+
+struct whyoom_result *whyoom_diagnose(const char *const *paths, size_t path_count, const char *const *options) {
+  return make_result(&(struct request){
+      .name = wo_command_diagnose.name, .paths = paths, .path_count = path_count, .options = options, .needs_path = true});
+}
+
+struct whyoom_result *whyoom_diagnose_text(const char *text, size_t text_bytes, const char *name, const char *const *options) {
+  static const char *const dash = "-";
+  return make_result(&(struct request){.name = wo_command_diagnose.name,
+                                       .paths = &dash,
+                                       .path_count = 1,
+                                       .options = options,
+                                       .needs_path = true,
+                                       .text = {text ? text : "", text ? text_bytes : 0},
+                                       .text_name = name ? name : "<text>"});
+}
+
+struct whyoom_result *whyoom_budget(const char *const *paths, size_t path_count, const char *const *options) {
+  return make_result(
+      &(struct request){.name = wo_command_budget.name, .paths = paths, .path_count = path_count, .options = options});
+}
+
+struct whyoom_result *whyoom_replay(const char *const *paths, size_t path_count, const char *const *options) {
+  return make_result(&(struct request){
+      .name = wo_command_replay.name, .paths = paths, .path_count = path_count, .options = options, .needs_path = true});
+}
+
+struct whyoom_result *whyoom_verify(const char *const *paths, size_t path_count, const char *const *options) {
+  return make_result(&(struct request){
+      .name = wo_command_verify.name, .paths = paths, .path_count = path_count, .options = options, .needs_path = true});
+}
+
+void whyoom_free(struct whyoom_result *result) {
+  if (!result) return;
+  cJSON_Delete(result->reports);
+  wo_text_done(&result->report);
+  wo_text_done(&result->messages);
+  free(result);
+}
+
+enum whyoom_code whyoom_result_code(const struct whyoom_result *result) {
+  return result ? result->code : WHYOOM_ERROR;
+}
+
+const char *whyoom_result_text(const struct whyoom_result *result, size_t *ret_bytes) {
+  if (ret_bytes) *ret_bytes = result ? result->report.len : 0;
+  return result && result->report.ptr ? result->report.ptr : "";
+}
+
+const char *whyoom_result_messages(const struct whyoom_result *result) {
+  return result && result->messages.ptr ? result->messages.ptr : "";
+}
+
+size_t whyoom_result_count(const struct whyoom_result *result) {
+  return result && result->reports ? (size_t)cJSON_GetArraySize(result->reports) : 0;
+}
+
+struct whyoom_value whyoom_result_read(const struct whyoom_result *result, size_t report, const char *pointer) {
+  struct whyoom_value value = {WHYOOM_ABSENT, 0, NULL, 0};
+  if (!result || !pointer || report >= whyoom_result_count(result)) return value;
+  const cJSON *const item = wo_pointer_find(cJSON_GetArrayItem(result->reports, (int)report), pointer);
+  if (!item) return value;
+  value.kind = cJSON_IsString(item)   ? WHYOOM_TEXT
+               : cJSON_IsNumber(item) ? WHYOOM_NUMBER
+               : cJSON_IsBool(item)   ? WHYOOM_BOOL
+               : cJSON_IsArray(item)  ? WHYOOM_LIST
+               : cJSON_IsObject(item) ? WHYOOM_OBJECT
+                                      : WHYOOM_NULL;
+  if (value.kind == WHYOOM_TEXT) value.text = item->valuestring;
+  if (value.kind == WHYOOM_NUMBER) value.number = item->valuedouble;
+  if (value.kind == WHYOOM_BOOL) value.number = cJSON_IsTrue(item) ? 1 : 0;
+  if (value.kind == WHYOOM_LIST || value.kind == WHYOOM_OBJECT) value.count = (size_t)cJSON_GetArraySize(item);
+  return value;
+}
