@@ -21,7 +21,7 @@ class Whyoom(CMakePackage):
     variant("isal", default=True, description="Read gzip faster")
 
     depends_on("c", type="build")
-    depends_on("cmake@3.22:", type="build")
+    depends_on("cmake@3.18:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("cjson")
     depends_on("pcre2")
