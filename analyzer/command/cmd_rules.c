@@ -350,7 +350,7 @@ static enum wo_exit (*const verbs[])(const struct wo_call *call, const struct wo
 static bool take_folder(const struct wo_call *call, int verb, struct wo_call *ret_call) {
   *ret_call = *call;
   const bool takes_folder = verb < VERB_SHOW;
-  const size_t most = takes_folder && call->rules_dir.len > 0 ? 1 : 2;
+  const size_t most = takes_folder && call->rules_dir.len > 0 && !call->are_site_rules ? 1 : 2;
   if (call->word_count > most && verb != VERB_WHY) {
     wo_message(call->errors, (struct wo_view){0}, "rules %s takes one %s, not also '%s'", call->words[0],
                takes_folder        ? "folder of rules"

@@ -122,6 +122,41 @@ static void test_rules_in_a_folder(void **state) {
   check(RUN(NULL, log_path, "--rules", rules), 2, NULL, place);
 }
 
+static void expect_rules(const char *const *environment, const char *const *args, int exit_code, const char *out_has,
+                         const char *err_has) {
+  struct wo_process_result result;
+  assert_true(wo_process_run(&(struct wo_process_spec){.args = args, .environment = environment}, &result));
+  expect(&result, exit_code, out_has, err_has);
+  wo_process_done(&result);
+}
+
+/* The rules of the site, else those of the user; --rules, or a folder behind the verb, is read in place of them. */
+static void test_rules_of_the_site(void **state) {
+  (void)state;
+  char rules[PATH_BYTES], file[PATH_BYTES + 16], site[PATH_BYTES + 32], user[PATH_BYTES + 32];
+  const char *const show[] = {"rules", "show", "of-the-site", NULL}, *const list[] = {"rules", "list", rules, NULL};
+  snprintf(rules, sizeof rules, "%s/whyoom", folder);
+  assert_int_equal(mkdir(rules, 0700), 0);
+  snprintf(rules, sizeof rules, "%s/whyoom/rules", folder);
+  assert_int_equal(mkdir(rules, 0700), 0);
+  snprintf(file, sizeof file, "%s/site.json", rules);
+  snprintf(site, sizeof site, "WHYOOM_RULES=%s", rules);
+  snprintf(user, sizeof user, "XDG_CONFIG_HOME=%s", folder);
+  assert_true(
+      wo_files_write(file, WO_VIEW("{\"pattern\": \"of-the-site\", \"kind\": \"note\", \"literals\": [\"site error\"]}")));
+  expect_rules((const char *const[]){site, NULL}, show, 0, "site error", NULL);
+  expect_rules((const char *const[]){user, NULL}, show, 0, "site error", NULL);
+  expect_rules((const char *const[]){user, "WHYOOM_RULES=", NULL}, show, 2, NULL, "of-the-site");
+  expect_rules(NULL, show, 2, NULL, "of-the-site");
+  expect_rules((const char *const[]){"WHYOOM_RULES=/no/such/folder", NULL}, (const char *const[]){log_path, NULL}, 2, NULL,
+               "/no/such/folder");
+  expect_rules((const char *const[]){"WHYOOM_RULES=/no/such/folder", NULL}, list, 0, "of-the-site", NULL);
+  unlink(file);
+  rmdir(rules);
+  snprintf(rules, sizeof rules, "%s/whyoom", folder);
+  rmdir(rules);
+}
+
 static void test_rules_test(void **state) {
   (void)state;
   check(RUN(NULL, "rules", "test"), 0, " 0 failed", NULL);
@@ -539,6 +574,7 @@ int main(void) {
       cmocka_unit_test(test_rules_patterns),
       cmocka_unit_test(test_rules_check),
       cmocka_unit_test(test_rules_in_a_folder),
+      cmocka_unit_test(test_rules_of_the_site),
       cmocka_unit_test(test_rules_test),
       cmocka_unit_test(test_rules_show),
       cmocka_unit_test(test_rules_of_a_folder),

@@ -85,6 +85,7 @@ struct wo_call {
   size_t width;             /* 0 = as wide as the terminal, else 80 */
   struct wo_view output;    /* empty = stdout */
   struct wo_view rules_dir; /* empty = compiled-in rules only */
+  bool are_site_rules;      /* rules_dir was not given: it is of the site or the user */
   size_t time_limit_s;      /* for reading one log; 0 = none */
   enum wo_sandbox sandbox;
   bool exit_zero;
