@@ -58,22 +58,43 @@ static enum wo_status start(struct wo_cuda_driver *driver, struct wo_err *err) {
   return WO_OK;
 }
 
-enum wo_status wo_cuda_open(const char *library, struct wo_cuda_driver *ret_driver, struct wo_err *err) {
+#ifdef WO_STATIC
+
+static enum wo_status load(const char *library, void **ret_library, struct wo_err *err) {
+  (void)library;
+  (void)ret_library;
+  return wo_err_set(err, WO_E_UNKNOWN,
+                    "this is the static program, which cannot load a driver library: run a build of whyoom that is not static "
+                    "where the job will run, or use --on model");
+}
+
+#else
+
+static enum wo_status load(const char *library, void **ret_library, struct wo_err *err) {
   static const char *const usual[] = {"libcuda.so.1", "libcuda.so"};
-  struct wo_cuda_driver driver = {0};
-  assert(ret_driver != NULL);
-  if (library) driver.library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  for (size_t i = 0; !library && !driver.library && i < sizeof usual / sizeof usual[0]; i++) {
+  void *found = library ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : NULL;
+  for (size_t i = 0; !library && !found && i < sizeof usual / sizeof usual[0]; i++) {
     /* The real library has threads of its own: it stays loaded. */
-    driver.library = dlopen(usual[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    found = dlopen(usual[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   }
-  if (!driver.library) {
+  if (!found) {
     const char *const reason = library ? dlerror() : NULL;
     return wo_err_set(err, WO_E_UNKNOWN,
                       "there is no CUDA driver here (%.200s): run this where the job will run, or use --on model",
                       reason ? reason : "libcuda.so.1 is not found");
   }
-  enum wo_status status = find_symbols(&driver, err);
+  *ret_library = found;
+  return WO_OK;
+}
+
+#endif
+
+enum wo_status wo_cuda_open(const char *library, struct wo_cuda_driver *ret_driver, struct wo_err *err) {
+  struct wo_cuda_driver driver = {0};
+  assert(ret_driver != NULL);
+  enum wo_status status = load(library, &driver.library, err);
+  if (status != WO_OK) return status;
+  status = find_symbols(&driver, err);
   if (status == WO_OK) status = start(&driver, err);
   if (status == WO_OK) {
     *ret_driver = driver;

@@ -64,7 +64,8 @@ struct wo_cuda_driver {
 
 /* Opens the driver library and finds the functions; calls only cuInit and cuDriverGetVersion. `library` NULL: the system's
  * libcuda.so.1 (then libcuda.so); else that file, for tests. WO_E_UNKNOWN: there is no driver, or it lacks a needed function (the
- * message names it); WO_E_IO: it exists but does not start (no device, version mismatch), with its own words. */
+ * message names it), or this program is static and can load none; WO_E_IO: it exists but does not start (no device, version
+ * mismatch), with its own words. */
 enum wo_status wo_cuda_open(const char *library, struct wo_cuda_driver *ret_driver, struct wo_err *err);
 
 /* Closes the library; {0} and NULL are allowed. */

@@ -23,9 +23,14 @@ static const struct {
 #undef WO_NVML
 };
 
-/* The system's library stays loaded: it has threads of its own. */
+/* The system's library stays loaded: it has threads of its own. The static program (WHYOOM_STATIC) can load none. */
 static void *load(const char *library) {
+#ifdef WO_STATIC
+  (void)library;
+  return NULL;
+#else
   return library ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+#endif
 }
 
 bool wo_nvml_open(const char *library, struct wo_nvml *ret_nvml) {

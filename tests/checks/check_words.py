@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 WIDTH = 100
-ROOTS = ("*.md", "docs/*.md", "docs/decisions/*.md", "docs/gpu-results/*.md", "samples/*.md", "tests/*/*.md", "tests/*/*.md.in")
+ROOTS = ("*.md", "docs/*.md", "docs/decisions/*.md", "docs/gpu-results/*.md", "packaging/*/*.md", "samples/*.md", "tests/*/*.md", "tests/*/*.md.in")
 # A word, and its better one. Words in brackets behind it make it right.
 WORDS = (
     (r"\b(?:tells?|told)\b(?! \w+ apart| apart| otherwise)", "report, show, give, name or say"),
