@@ -53,9 +53,9 @@ class WhyoomBuildHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: Dict[str, Any]) -> None:
         included = build_data["force_include"]
-        for name in ("LICENSE", "NOTICE"):
+        for path in ("../../LICENSE", "../NOTICE"):
             # In a source distribution it is beside this file, and hatchling takes it by itself.
-            above = os.path.join(self.root, "..", "..", name)
+            name, above = os.path.basename(path), os.path.join(self.root, path)
             if os.path.isfile(above) and not os.path.isfile(os.path.join(self.root, name)):
                 included[above] = f"whyoom-{self.metadata.version}.dist-info/licenses/{name}"
         program = os.environ.get("WHYOOM_BINARY")

@@ -95,7 +95,8 @@ class Wheel(Case):
             names = archive.namelist()
             self.assertEqual(archive.read("whyoom/_bin/whyoom"), open(WHYOOM, "rb").read())
             self.assertEqual(archive.getinfo("whyoom/_bin/whyoom").external_attr >> 16 & 0o777, 0o755)
-            self.assertEqual(sum(name.endswith("/LICENSE") for name in names), 1)
+            for text in ("/LICENSE", "/NOTICE"):
+                self.assertEqual(sum(name.endswith(text) for name in names), 1)
             self.assertIn("whyoom/py.typed", names)
             self.assertFalse([name for name in names if "pycache" in name or "hatch_build" in name])
 
