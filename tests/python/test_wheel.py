@@ -75,6 +75,7 @@ class Wheel(Case):
         if not tree.exists():
             shutil.copytree(PACKAGE, tree / "packaging" / "python", ignore=shutil.ignore_patterns("__pycache__"))
             shutil.copy(SOURCE / "LICENSE", tree)
+            shutil.copy(SOURCE / "packaging" / "NOTICE", tree / "packaging")
         environment = {key: value for key, value in os.environ.items() if key not in ("WHYOOM", "PYTHONPATH")}
         environment.update(SOURCE_DATE_EPOCH="1700000000", PYTHONDONTWRITEBYTECODE="1", **more)
         if program:
