@@ -48,6 +48,7 @@ diagnose() { # JOB
   done < <(timeout 5 squeue --noheader --states=all --jobs="$1" --format='%A %U %F %K')
   [ -n "$name" ] || return
   case $task in *[!0-9]*) ;; *) name=${array}_$task ;; esac
+  rm -f "$new" # of a worker that was killed, whose diagnosis may go on for a while
   : >"$new" || return
   if [ "$(id -u)" -eq 0 ]; then chown "$owner" "$new"; fi
   timeout --kill-after=2 60 "$here/diagnose.sh" "$name" >"$new" 2>"$run/messages.$slot" 8>&- || status=$?
