@@ -502,16 +502,16 @@ static enum wo_exit run_and_write(struct wo_call *call, bool is_paged) {
 
 /* ---- The rules of the site or the user ---- */
 
-/* Without --rules: WHYOOM_RULES (empty: none), else the folder whyoom/rules among the user's settings, if there is one. The path is
- * put into `buf`, for as long as the call is. */
-static void find_rules(struct wo_call *call, char *buf, size_t cap) {
+/* Without --rules: WHYOOM_RULES (empty: none), else the folder whyoom/rules among the user's settings, if there is one. The call
+ * borrows the text `path`. */
+static void find_rules(struct wo_call *call, struct wo_text *path) {
   const char *const site = getenv("WHYOOM_RULES"), *const settings = wo_terminal_variable("XDG_CONFIG_HOME");
   const char *const home = wo_terminal_variable("HOME");
   struct stat info;
   if (call->rules_dir.len > 0) return;
   if (!site && (settings || home)) {
-    const int len = snprintf(buf, cap, settings ? "%s/whyoom/rules" : "%s/.config/whyoom/rules", settings ? settings : home);
-    if (len > 0 && (size_t)len < cap && stat(buf, &info) == 0 && S_ISDIR(info.st_mode)) call->rules_dir = wo_view_of(buf);
+    wo_text_add(path, settings ? "%s/whyoom/rules" : "%s/.config/whyoom/rules", settings ? settings : home);
+    if (!path->is_failed && stat(path->ptr, &info) == 0 && S_ISDIR(info.st_mode)) call->rules_dir = wo_view_of(path->ptr);
   } else {
     call->rules_dir = wo_view_of(site);
   }
@@ -519,7 +519,7 @@ static void find_rules(struct wo_call *call, char *buf, size_t cap) {
 }
 
 int main(int argc, char **argv) {
-  char rules_path[4096];
+  struct wo_text rules_path = {0};
   struct wo_text out = {0};
   struct wo_text errors = {0};
   struct wo_err err = {0};
@@ -529,7 +529,7 @@ int main(int argc, char **argv) {
   if (wo_call_read(argc, argv, (struct wo_commands){commands, sizeof commands / sizeof *commands}, &call, &err) == WO_OK) {
     const bool is_terminal = isatty(STDOUT_FILENO) == 1; /* before a pager stands in for it */
     call.style = wo_terminal_style(&call);
-    find_rules(&call, rules_path, sizeof rules_path);
+    find_rules(&call, &rules_path);
     call.timer = &the_timer;
     call.drain = drain;
     call.is_stdin_terminal = isatty(STDIN_FILENO) == 1;
@@ -550,5 +550,6 @@ int main(int argc, char **argv) {
   print_errors(&errors);
   wo_text_done(&out);
   wo_text_done(&errors);
+  wo_text_done(&rules_path);
   return (int)code;
 }
