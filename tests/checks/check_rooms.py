@@ -6,6 +6,7 @@ usage: check_rooms.py SOURCE_DIR [BUILD_DIR COMPILER]     check
 
 Checks, all of which name what is wrong:
   includes    every #include "..." names a header of the same room or of a room that it may see
+  flows       only BOTH_FLOWS see the analysis and the replay
   folders     every source file is in a room, no folder of the tree holds more than FILES_MOST files, and no room is a KNOT
   names       a header's guard comes from its name; names of headers and of public types are unique
   picture     the rooms and arrows in ARCHITECTURE.md are those of the include graph
@@ -27,6 +28,8 @@ ROOM = re.compile(r"^wo_room\((?P<name>\S+?)(?:\s+SEES\s+(?P<sees>[^)\"]*?))?(?:
                   r"(?:\s+KNOT\s+(?P<knots>[^)\"]*?))?(?:\s+ABOUT\s+\"(?P<about>[^\"]*)\")?\s*\)", re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 
+# The rooms where the flows meet; beside them only main.c sees both.
+BOTH_FLOWS = ("analyzer/joined", "analyzer/library")
 # One machine in several files: its files may call each other in a circle.
 MACHINES = (
     "cuda_replay/allocator",  # PyTorch's caching allocator
@@ -89,6 +92,16 @@ def check_includes(source, rooms):
         for path, included in includes(room):
             if included.rpartition("/")[0] not in room.seen:
                 yield f"{path.relative_to(source)}: includes {included}, which {room.name} may not see"
+
+
+def check_flows(rooms):
+    """cuda_replay/ sees nothing above parsers/base, and of the rest only BOTH_FLOWS see it."""
+    for room in rooms.values():
+        is_replay = room.name.startswith("cuda_replay/")
+        for other in sorted(room.seen):
+            is_other_flow = other.startswith("cuda_replay/") != is_replay and not other.startswith("parsers/base")
+            if is_other_flow and (is_replay or (room.name not in BOTH_FLOWS and other.startswith("cuda_replay/"))):
+                yield f"{room.name}: sees {other}, which is of the other flow"
 
 
 def check_folders(source, rooms):
@@ -272,7 +285,7 @@ def main():
     if sys.argv[2:] == ["--write"]:
         (source / "ARCHITECTURE.md").write_text(with_picture(source, rooms)[1])
         return 0
-    complaints = [*check_includes(source, rooms), *check_folders(source, rooms), *check_names(rooms), *check_picture(source, rooms)]
+    complaints = [*check_includes(source, rooms), *check_flows(rooms), *check_folders(source, rooms), *check_names(rooms), *check_picture(source, rooms)]
     if len(sys.argv) > 3:
         build = Path(sys.argv[2])
         complaints += [*check_views(source, rooms, build, sys.argv[3]), *check_calls(source, rooms, build)]
