@@ -18,8 +18,8 @@ static bool read_path(const struct wo_call *call, struct wo_job *job, const char
   if (has_limit) call->timer->start(call->time_limit_s);
   const volatile sig_atomic_t *const is_up = has_limit ? call->timer->is_up : NULL;
   const bool is_text = call->text.ptr && strcmp(path, "-") == 0;
-  const bool is_good = is_text ? wo_read_text(job, call->text, call->text_name, is_up, errors)
-                               : wo_read_path(job, path, is_up, errors);
+  const bool is_good =
+      is_text ? wo_read_text(job, call->text, call->text_name, is_up, errors) : wo_read_path(job, path, is_up, errors);
   if (has_limit) call->timer->start(0);
   return is_good;
 }

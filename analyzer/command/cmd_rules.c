@@ -1,29 +1,24 @@
 /* `whyoom rules list|check|test|show|why|pages`: reads the packs whole, lints them, runs their examples.
  *
- * For authors of rules, who run it on a folder of their own: `whyoom rules test DIR`. A complaint or a failed example
- * gives the exit status of a failed job, packs that cannot be read give that of an error. */
+ * For authors of rules, who run it on a folder of their own: `whyoom rules test DIR`. Packs that cannot be read give the exit
+ * status of an error. */
 #include "analyzer/command/commands.h"
-#include "rules/check/rule_check.h"
+#include "analyzer/diagnosis/why.h"
+#include "parsers/base/limits.h"
 #include "rules/files/rule_dir.h"
 
 /* ---- list ---- */
-
-/* "FILE:LINE". */
-static void add_place(struct wo_text *out, struct wo_rule_place place) {
-  wo_text_add_clean(out, place.file);
-  wo_text_add(out, ":%llu", (unsigned long long)place.line);
-}
 
 /* The place of a rule that is not built in, and the reason why a rule is off. Ends the line. */
 static void add_origin(struct wo_text *out, struct wo_rule_place place, const struct wo_off *off) {
   if (place.is_user) {
     wo_text_add(out, "  [%s", place.is_replacing ? "replaced by " : "");
-    add_place(out, place);
+    wo_command_add_place(out, place);
     wo_text_add(out, "]");
   }
   if (off) {
     wo_text_add(out, "  [off: %.*s, ", WO_SHOWN(off->why));
-    add_place(out, off->place);
+    wo_command_add_place(out, off->place);
     wo_text_add(out, "]");
   }
   wo_text_add(out, "\n");
@@ -90,137 +85,6 @@ static enum wo_exit list_rules(const struct wo_call *call, const struct wo_pack 
   return WO_EXIT_FINE;
 }
 
-/* ---- examples ---- */
-
-/* The diagnosis of one example. The title is copied, because the report is freed before the comparison. */
-struct example_result {
-  struct wo_view first_id; /* borrowed from the pack; empty when there is no finding */
-  char title[512];
-  struct wo_view tied_id; /* of the second finding, when its score is the same as the first one's */
-};
-
-/* The number of first findings among which a cause must be for an example to give it. A user reads the first finding. A cause
- * that is at most possible may follow a surer one or "unclear"; notes follow everything. */
-static size_t count_judged(const struct wo_report *report, const struct wo_cause *cause) {
-  if (!cause->is_failure) return report->finding_count;
-  const size_t most = cause->at_most == WO_CONFIDENCE_POSSIBLE ? 2 : 1;
-  return report->finding_count < most ? report->finding_count : most;
-}
-
-/* The finding to judge an example by: the cause's own if it is among those that count, else the first; NULL for none. */
-static const struct wo_finding *find_judged(const struct wo_report *report, const struct wo_cause *cause) {
-  const size_t count = count_judged(report, cause);
-  for (size_t i = 0; i < count; i++) {
-    if (wo_view_equal(report->findings[i].cause->id, cause->id)) return &report->findings[i];
-  }
-  return report->finding_count > 0 ? &report->findings[0] : NULL;
-}
-
-/* Diagnoses one example as a log by itself. False when it could not be run; an example without a finding is true. */
-static bool run_example(const struct wo_pack *pack, const struct wo_cause *cause, const struct wo_example *example,
-                        struct example_result *ret) {
-  struct wo_job *job = NULL;
-  struct wo_report *report = NULL;
-  *ret = (struct example_result){.title = ""};
-  if (wo_job_new(pack, &job) != WO_OK) return false;
-  const bool is_made = wo_job_read_text(job, example->log, "example") == WO_OK && wo_job_close(job) == WO_OK &&
-                       wo_report_make(job, pack, &report) == WO_OK;
-  const struct wo_finding *const finding = is_made ? find_judged(report, cause) : NULL;
-  if (finding != NULL) {
-    ret->first_id = finding->cause->id;
-    const struct wo_view title = wo_view_sub(finding->title, 0, sizeof ret->title - 1);
-    memcpy(ret->title, title.ptr, title.len);
-    ret->title[title.len] = '\0';
-    const struct wo_finding *const others = report->findings;
-    const bool is_tied = report->finding_count > 1 && others[1].cause->is_failure && others[1].score >= others[0].score;
-    if (is_tied) ret->tied_id = others[finding == &others[1] ? 0 : 1].cause->id;
-  }
-  wo_report_free(report);
-  wo_job_free(job);
-  return is_made;
-}
-
-/* ---- check ---- */
-
-/* "file:line:column: message", as compilers print it, so that editors find the place. The lint has no columns and writes 0. */
-static void add_complaint(void *context, const struct wo_err *complaint) {
-  struct wo_text *out = context;
-  if (complaint->file[0] != '\0') {
-    add_place(out, (struct wo_rule_place){.file = wo_view_of(complaint->file), .line = complaint->line});
-    wo_text_add(out, ":%u: ", complaint->column);
-  }
-  wo_text_add_clean(out, wo_view_of(complaint->message));
-  wo_text_add(out, "\n");
-}
-
-/* Examples that two causes claim with one score: the order of the files then decides which one comes first. */
-static size_t check_ties(const struct wo_pack *pack, struct wo_text *out) {
-  size_t ties = 0;
-  for (size_t i = 0; i < pack->cause_count; i++) {
-    const struct wo_cause *cause = &pack->causes[i];
-    for (size_t k = 0; k < cause->example_count && !cause->off; k++) {
-      struct example_result result;
-      if (!cause->examples[k].gives || !run_example(pack, cause, &cause->examples[k], &result) || result.tied_id.len == 0)
-        continue;
-      ties++;
-      add_place(out, cause->place);
-      wo_text_add(out, ":0: cause %.*s: example %zu is claimed by %.*s and %.*s with one score\n", WO_SHOWN(cause->id), k + 1,
-                  WO_SHOWN(result.first_id), WO_SHOWN(result.tied_id));
-    }
-  }
-  return ties;
-}
-
-/* The counts are printed also without complaints: an empty folder would otherwise look like one without faults. */
-static enum wo_exit check_rules(const struct wo_call *call, const struct wo_pack *pack) {
-  struct wo_text *const out = call->out;
-  const size_t complaints =
-      wo_pack_check(pack, add_complaint, out) + wo_pack_check_known(pack, add_complaint, out) + check_ties(pack, out);
-  wo_text_add(out, "%zu causes, %zu fixes, %zu knobs, %zu patterns: %zu complaint%s\n", pack->cause_count, pack->fix_count,
-              pack->knob_count, pack->pattern_count, complaints, complaints == 1 ? "" : "s");
-  return complaints == 0 ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;
-}
-
-/* ---- test ---- */
-
-/* Runs the examples of one cause; returns the number that failed, with a line for each. See count_judged for the findings that
- * count: a cause that comes later in its own example has lost to a neighbour. */
-static size_t test_cause(const struct wo_pack *pack, const struct wo_cause *cause, struct wo_text *out) {
-  size_t failed = 0;
-  for (size_t i = 0; i < cause->example_count; i++) {
-    const struct wo_example *example = &cause->examples[i];
-    struct example_result result;
-    const bool is_run = run_example(pack, cause, example, &result);
-    const bool gives = is_run && wo_view_equal(result.first_id, cause->id);
-    const bool is_titled = !example->gives || example->title.len == 0 || wo_view_equal(wo_view_of(result.title), example->title);
-    if (is_run && gives == example->gives && is_titled) continue;
-    failed++;
-    add_place(out, cause->place);
-    wo_text_add(out, ": example %zu of %.*s: ", i + 1, WO_SHOWN(cause->id));
-    if (gives == example->gives) {
-      wo_text_add(out, "title is \"%s\", expected \"%.*s\"\n", result.title, WO_SHOWN(example->title));
-    } else {
-      wo_text_add(out, "first finding is %.*s, which it %s\n", result.first_id.len ? (int)result.first_id.len : 4,
-                  result.first_id.len ? result.first_id.ptr : "none", example->gives ? "must not be" : "must not give");
-    }
-  }
-  return failed;
-}
-
-/* Only causes have examples; the lint checks the samples of patterns. */
-static enum wo_exit test_rules(const struct wo_call *call, const struct wo_pack *pack) {
-  struct wo_text *const out = call->out;
-  size_t examples = 0;
-  size_t failed = 0;
-  for (size_t i = 0; i < pack->cause_count; i++) {
-    if (pack->causes[i].off) continue;
-    examples += pack->causes[i].example_count;
-    failed += test_cause(pack, &pack->causes[i], out);
-  }
-  wo_text_add(out, "%zu examples of %zu causes: %zu failed\n", examples, pack->cause_count, failed);
-  return failed == 0 ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;
-}
-
 /* ---- show ---- */
 
 /* Whether a file has a rule with that id: the first key of a rule is its sort. */
@@ -272,7 +136,7 @@ static void add_off(const struct wo_pack *pack, struct wo_view id, struct wo_tex
     const struct wo_off *off = &pack->offs[i];
     if (!wo_view_equal(off->id, id)) continue;
     wo_text_add(out, "// turned off by ");
-    add_place(out, off->place);
+    wo_command_add_place(out, off->place);
     wo_text_add(out, ": %.*s\n", WO_SHOWN(off->why));
   }
 }
@@ -330,6 +194,58 @@ static enum wo_exit show_rule(const struct wo_call *call) {
   return is_shown && !is_unloaded ? WO_EXIT_FINE : WO_EXIT_ERROR;
 }
 
+/* ---- why ---- */
+
+/* Explains over the facts of a closed job. */
+static enum wo_status explain(const struct wo_call *call, const struct wo_pack *pack, const struct wo_job *job,
+                              struct wo_arena *arena) {
+  const struct wo_view id = wo_view_of(call->words[1]);
+  const struct wo_cause *cause = wo_pack_cause(pack, id);
+  const struct wo_fix *fix = wo_pack_fix(pack, id);
+  struct wo_facts facts;
+  struct wo_why why;
+  enum wo_status status = wo_facts_make(job, pack, arena, &facts);
+  if (status != WO_OK) return status;
+  const struct wo_diagnosis diagnosis = {.facts = &facts, .pack = pack, .source = wo_facts_source(&facts), .arena = arena};
+  status = cause ? wo_why_cause(&diagnosis, cause, &why) : wo_why_fix(&diagnosis, fix, &why);
+  if (status != WO_OK) return status;
+  if (call->format == WO_OUT_JSON) {
+    wo_why_json(&why, call->out);
+  } else {
+    wo_why_text(&why, call->out);
+  }
+  return WO_OK;
+}
+
+static enum wo_exit explain_job(const struct wo_call *call, const struct wo_pack *pack, const struct wo_job *job) {
+  struct wo_arena arena;
+  wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
+  const enum wo_status status = explain(call, pack, job, &arena);
+  if (status != WO_OK) wo_message(call->errors, (struct wo_view){0}, "%s", wo_status_text(status));
+  wo_arena_done(&arena);
+  return status == WO_OK ? WO_EXIT_FINE : WO_EXIT_ERROR;
+}
+
+/* Inputs that cannot be read are reported, and the rest is explained, as in a diagnosis. */
+static enum wo_exit show_why(const struct wo_call *call, const struct wo_pack *pack) {
+  if (call->word_count < 3) {
+    wo_message(call->errors, (struct wo_view){0}, "rules why needs the id of a cause or a fix, and the files of a job");
+    return WO_EXIT_ERROR;
+  }
+  const struct wo_view id = wo_view_of(call->words[1]);
+  if (!wo_pack_cause(pack, id) && !wo_pack_fix(pack, id)) {
+    wo_message(call->errors, (struct wo_view){0}, "no cause or fix is called \"%s\"; `whyoom rules list` names them all",
+               call->words[1]);
+    return WO_EXIT_ERROR;
+  }
+  struct wo_job *job = NULL;
+  const enum wo_exit reading = wo_command_read_job(call, pack, call->words + 2, call->word_count - 2, &job);
+  if (!job) return WO_EXIT_ERROR;
+  const enum wo_exit code = explain_job(call, pack, job);
+  wo_job_free(job);
+  return reading == WO_EXIT_FINE ? code : WO_EXIT_ERROR;
+}
+
 /* ---- The command ---- */
 
 static const struct wo_option rules_options[] = {
@@ -341,9 +257,11 @@ static const struct wo_option rules_options[] = {
 #define VERBS "list|check|test|show|why|pages"
 enum { VERB_CHECK = 1, VERB_TEST = 2, VERB_SHOW = 3, VERB_WHY = 4 };
 
-/* In the order of VERBS. `show` loads for itself: it helps most when a pack is broken. */
+/* In the order of VERBS. Those that help most when a pack is broken load for themselves. */
 static enum wo_exit (*const verbs[])(const struct wo_call *call, const struct wo_pack *pack) = {
-    list_rules, check_rules, test_rules, NULL, wo_run_rules_why, wo_run_rules_pages};
+    list_rules, NULL, wo_run_rules_test, NULL, show_why, wo_run_rules_pages};
+static enum wo_exit (*const loading_verbs[])(const struct wo_call *call) = {
+    [VERB_CHECK] = wo_run_rules_check, [VERB_SHOW] = show_rule};
 
 /* A folder named behind list, check or test is meant as --rules: a word that is given is never passed over. False when there are
  * more words than the verb takes. */
@@ -397,8 +315,8 @@ enum wo_exit wo_run_rules(const struct wo_call *call) {
     wo_message(call->errors, (struct wo_view){0}, "--format patterns is for `whyoom rules list`");
     return WO_EXIT_ERROR;
   }
-  if (!verbs[verb]) return show_rule(call);
   if (!has_rule_file(&with_folder, verb)) return WO_EXIT_ERROR;
+  if (!verbs[verb]) return loading_verbs[verb](&with_folder);
   struct wo_pack *pack = wo_command_load(&with_folder, WO_LOAD_ALL);
   const enum wo_exit code = pack ? verbs[verb](&with_folder, pack) : WO_EXIT_ERROR;
   wo_pack_free(pack);

@@ -3,13 +3,31 @@
 
 #include <unistd.h>
 
+/* Counts the mistakes of a load, and reports the first. */
+struct mistakes {
+  struct wo_text *errors;
+  size_t count;
+};
+
+static void note_mistake(void *context, const struct wo_err *mistake) {
+  struct mistakes *const mistakes = context;
+  if (mistakes->count++ == 0) wo_message_error(mistakes->errors, (struct wo_view){0}, mistake);
+}
+
 struct wo_pack *wo_command_load(const struct wo_call *call, enum wo_load_depth depth) {
   struct wo_pack *pack = NULL;
-  struct wo_err err = {0};
-  err.code = wo_pack_load_all(call->rules_dir.ptr, depth, &pack, &err);
-  if (err.code == WO_OK) return pack;
-  wo_message_error(call->errors, (struct wo_view){0}, &err);
+  struct mistakes mistakes = {.errors = call->errors};
+  const struct wo_load_notes notes = {.fn = note_mistake, .context = &mistakes};
+  if (wo_pack_load_all_noting(call->rules_dir.ptr, depth, notes, &pack) == WO_OK) return pack;
+  if (mistakes.count > 1)
+    wo_message(call->errors, call->rules_dir, "%zu more mistakes: `whyoom rules check` on this folder shows them all",
+               mistakes.count - 1);
   return NULL;
+}
+
+void wo_command_add_place(struct wo_text *out, struct wo_rule_place place) {
+  wo_text_add_clean(out, place.file);
+  wo_text_add(out, ":%llu", (unsigned long long)place.line);
 }
 
 void wo_command_offer_rules(const struct wo_pack *pack, struct wo_nearest *nearest) {

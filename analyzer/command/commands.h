@@ -43,8 +43,10 @@ enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pac
 /* `whyoom rules list --format patterns`: a regular expression for each pattern of every line, one a line, as ripgrep takes it. */
 void wo_rules_list_patterns(const struct wo_pack *pack, struct wo_text *out);
 
-/* `whyoom rules why RULE LOG...`: how a cause or a fix came to its verdict on a job. */
-enum wo_exit wo_run_rules_why(const struct wo_call *call, const struct wo_pack *pack);
+/* `rules check`: prints every mistake and complaint, in the order of files and lines. Loads for itself. `rules test`: runs the
+ * examples of the rules. */
+enum wo_exit wo_run_rules_check(const struct wo_call *call);
+enum wo_exit wo_run_rules_test(const struct wo_call *call, const struct wo_pack *pack);
 
 /* `whyoom rules pages DIR`: writes the page of each cause and fix as Markdown, and an index, into DIR, which is created if it
  * does not exist (its parent must exist). Files of the same names are replaced, others stay. WO_EXIT_ERROR with one line in
@@ -53,6 +55,9 @@ enum wo_exit wo_run_rules_pages(const struct wo_call *call, const struct wo_pack
 
 /* Loads the packs of the command line. On failure a line is added to errors and NULL is returned. */
 struct wo_pack *wo_command_load(const struct wo_call *call, enum wo_load_depth depth);
+
+/* Adds the place of a rule, "FILE:LINE". */
+void wo_command_add_place(struct wo_text *out, struct wo_rule_place place);
 
 /* Offers the ids of causes, fixes and settings for "did you mean". */
 void wo_command_offer_rules(const struct wo_pack *pack, struct wo_nearest *nearest);

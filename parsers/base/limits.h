@@ -217,6 +217,10 @@
 /* One rule file: protects memory from a wrong --rules folder. */
 #define WO_LIMIT_RULE_FILE_BYTES ((size_t)1024 * 1024)
 
+/* Mistakes after which the rest of a folder of rules is not read, and complaints that `rules check` shows. */
+#define WO_LIMIT_RULE_MISTAKES 200
+#define WO_LIMIT_RULE_COMPLAINTS 1000
+
 /* Nesting of rule expressions. */
 #define WO_LIMIT_EXPR_DEPTH 32
 
@@ -281,9 +285,9 @@
 
 /* Frozen models, extras and stated figures of one budget, each; rows of its table. */
 #define WO_LIMIT_BUDGET_ITEMS 16
-#define WO_LIMIT_MODEL_CONFIG_BYTES ((size_t)1024 * 1024)       /* a config.json */
+#define WO_LIMIT_MODEL_CONFIG_BYTES ((size_t)1024 * 1024)        /* a config.json */
 #define WO_LIMIT_TENSORS_HEADER_BYTES ((size_t)64 * 1024 * 1024) /* the header of one safetensors file */
-#define WO_LIMIT_TENSORS_FILES 4096                             /* safetensors files of one model */
+#define WO_LIMIT_TENSORS_FILES 4096                              /* safetensors files of one model */
 #define WO_LIMIT_BUDGET_ROWS 48
 #define WO_LIMIT_BUDGET_FIGURES 8
 
@@ -367,7 +371,8 @@
 #define WO_LIMIT_CATEGORIES 16
 #define WO_LIMIT_CATEGORY_TEXT_BYTES ((size_t)1024)
 
-/* Texts on which an expression may give up (WO_LIMIT_REGEX_SHORT_MATCH); it is not looked for any more then, which is reported. */
+/* Texts on which an expression may give up (WO_LIMIT_REGEX_SHORT_MATCH); it is not looked for any more then, which is reported.
+ */
 #define WO_LIMIT_CATEGORY_GIVEN_UP 256
 
 /* The page of a recording (cuda_replay/viewer): blocks that are drawn one by one, ranges of segments, columns of aggregated

@@ -60,27 +60,29 @@ static void check_part(const struct wo_lint_rule *rule, const struct wo_expr *wh
   for (size_t i = 0; i < part->count; i++) {
     const struct wo_expr *const condition = part->clauses[i].when;
     if (condition == NULL) continue;
-    wo_expr_each_kind(condition, check_kind, &(struct kinds){.rule = rule});
+    const struct wo_lint_rule at = wo__lint_at(rule, part->name, i + 1);
+    wo_expr_each_kind(condition, check_kind, &(struct kinds){.rule = &at});
     const enum wo_truth truth = wo_expr_constant(condition);
-    if (truth == WO_FALSE) wo__lint_complain(rule, WO_E_SYNTAX, "'%s' %zu never holds", part->name, i + 1);
+    if (truth == WO_FALSE) wo__lint_complain(&at, WO_E_SYNTAX, "'%s' %zu never holds", part->name, i + 1);
     if (!part->is_silencing || truth == WO_FALSE) continue;
     if (truth == WO_TRUE) {
-      wo__lint_complain(rule, WO_E_SYNTAX, "'%s' %zu always holds, so the rule never does", part->name, i + 1);
+      wo__lint_complain(&at, WO_E_SYNTAX, "'%s' %zu always holds, so the rule never does", part->name, i + 1);
     } else if (when != NULL && wo_expr_implies(when, condition)) {
-      wo__lint_complain(rule, WO_E_SYNTAX, "'%s' %zu holds whenever 'when' does, so the rule never does", part->name, i + 1);
+      wo__lint_complain(&at, WO_E_SYNTAX, "'%s' %zu holds whenever 'when' does, so the rule never does", part->name, i + 1);
     }
   }
 }
 
 /* A reader can make one kind out of another (PyTorch's message names the maker of the card), so one kind that is yielded is
- * enough. A pack without patterns, as a test or a folder of fixes has it, is not asked. */
+ * enough. A pack without patterns, as a test or a folder of fixes has it, is not asked, nor one that lacks mistaken ones. */
 static void check_when(const struct wo_lint_rule *rule, const struct wo_expr *when) {
   if (when == NULL) return;
-  struct kinds kinds = {.rule = rule};
+  const struct wo_lint_rule at = wo__lint_at(rule, "when", 0);
+  struct kinds kinds = {.rule = &at};
   wo_expr_each_kind(when, check_kind, &kinds);
-  if (kinds.named > 0 && kinds.yielded == 0 && rule->lint->pack->own_pattern_count > 0)
-    wo__lint_complain(rule, WO_E_UNKNOWN, "no pattern yields any of the kinds in 'when'");
-  if (wo_expr_constant(when) == WO_FALSE) wo__lint_complain(rule, WO_E_SYNTAX, "'when' never holds");
+  if (kinds.named > 0 && kinds.yielded == 0 && rule->lint->pack->own_pattern_count > 0 && rule->lint->pack->mistake_count == 0)
+    wo__lint_complain(&at, WO_E_UNKNOWN, "no pattern yields any of the kinds in 'when'");
+  if (wo_expr_constant(when) == WO_FALSE) wo__lint_complain(&at, WO_E_SYNTAX, "'when' never holds");
 }
 
 void wo__lint_cause_logic(const struct wo_lint_rule *rule, const struct wo_cause *cause) {

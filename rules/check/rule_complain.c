@@ -4,9 +4,57 @@
 #include <stdio.h>
 
 #include "rules/check/rule_check_internal.h"
+#include "rules/files/rule_json.h"
 
-/* Formats a complaint and hands it on at once; nothing is collected here. The place is the line where the rule starts: the pack
- * does not keep the places of single members. */
+/* ---- places ----------------------------------------------------------------------------------------------------------- */
+
+/* The file that holds a rule; NULL where the pack keeps none. */
+static const struct wo_rule_json *find_source(const struct wo_pack *pack, struct wo_view file) {
+  for (size_t i = 0; i < pack->source_count; i++) {
+    if (wo_view_is(file, pack->sources[i].name)) return &pack->sources[i];
+  }
+  return NULL;
+}
+
+/* The object of a rule: of those that begin on its line, the one with its id. NULL where none is. */
+static const struct wo_tree *find_object(const struct wo_rule_json *json, const struct wo_lint_rule *rule) {
+  const bool is_list = wo_tree_is(json->root, WO_TREE_ARRAY);
+  for (size_t i = 0; i < json->lines.count; i++) {
+    if (json->lines.items[i] != rule->place.line) continue;
+    const struct wo_tree *const object = is_list ? wo_tree_at(json->root, i) : json->root;
+    const struct wo_tree *const id = object == NULL ? NULL : wo_tree_child(object);
+    if (id != NULL && wo_tree_is(id, WO_TREE_STRING) && wo_view_is(rule->id, wo_tree_text(id))) return object;
+  }
+  return NULL;
+}
+
+/* The value in an object that a complaint is about, as far as it is there. */
+static const struct wo_tree *find_value(const struct wo_tree *object, const struct wo_lint_rule *rule) {
+  const struct wo_tree *value = object;
+  for (struct wo_view rest = wo_view_of(rule->key); rest.len > 0;) {
+    char key[32];
+    wo_view_copy(wo_view_cut(&rest, '.'), key, sizeof key);
+    const struct wo_tree *const member = wo_tree_get(value, key);
+    if (member == NULL) return value;
+    value = member;
+  }
+  const struct wo_tree *const item = rule->item == 0 ? NULL : wo_tree_at(value, rule->item - 1);
+  return item == NULL ? value : item;
+}
+
+/* Adds the place: the line where the rule starts, or where the pack keeps its file the line and column of the value. */
+static void place(const struct wo_lint_rule *rule, struct wo_err *err) {
+  char file[sizeof err->file];
+  snprintf(file, sizeof file, "%.*s", WO_SHOWN(rule->place.file));
+  wo_err_place(err, file, rule->place.line, 0, 0);
+  const struct wo_rule_json *const json = find_source(rule->lint->pack, rule->place.file);
+  const struct wo_tree *const object = json == NULL ? NULL : find_object(json, rule);
+  if (object != NULL) wo_rule_json_place(json, find_value(object, rule), WO_RULE_VALUE, 0, err);
+}
+
+/* ---- complaints ------------------------------------------------------------------------------------------------------- */
+
+/* Formats a complaint and hands it on at once; nothing is collected here. */
 void wo__lint_complain(const struct wo_lint_rule *rule, enum wo_status code, const char *format, ...) {
   assert(code != WO_OK);
   struct wo_err err;
@@ -20,9 +68,7 @@ void wo__lint_complain(const struct wo_lint_rule *rule, enum wo_status code, con
   vsnprintf(message + at, sizeof message - at, format, args);
   va_end(args);
   wo_err_set(&err, code, "%s", message);
-  char file[sizeof err.file];
-  snprintf(file, sizeof file, "%.*s", WO_SHOWN(rule->place.file));
-  wo_err_place(&err, file, rule->place.line, 0, 0);
+  place(rule, &err);
   rule->lint->complaints++;
   rule->lint->fn(rule->lint->context, &err);
 }
@@ -34,4 +80,8 @@ void wo__lint_link(const struct wo_lint_rule *rule, enum wo_sort sort, struct wo
   char hint[WO_NEAREST_BYTES];
   wo__lint_complain(rule, WO_E_UNKNOWN, "%s '%.*s'%s", part, WO_SHOWN(id),
                     wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
+}
+
+void wo__lint_word(const struct wo_lint_rule *rule, const char *what, struct wo_known_names *known) {
+  wo__lint_complain(rule, WO_E_UNKNOWN, "unknown %s '%.*s'%s", what, WO_SHOWN(known->nearest.want), wo_known_hint(known));
 }

@@ -50,6 +50,7 @@
 #define WO_EXPR_H
 
 #include "parsers/base/arena.h"
+#include "parsers/base/nearest/nearest.h"
 #include "parsers/base/status.h"
 #include "rules/language/value.h"
 
@@ -63,14 +64,17 @@ struct wo_expr {
 /* The names that the parser can use. unit_of returns WO_UNIT_NONE for a name that does not exist. definition (may be NULL)
  * returns an expression that the name stands for (a "let"), or NULL. */
 struct wo_names {
-  /* The closest name that exists, for messages, or an empty view; may be NULL. */
-  struct wo_view (*nearest)(void *context, struct wo_view name);
+  /* Offers the names that exist, for messages; may be NULL. */
+  void (*offer)(void *context, struct wo_known_names *known);
   enum wo_unit (*unit_of)(void *context, struct wo_view name);
   /* Where a source finds the fact of that name, or WO_NOT_FOUND; may be NULL. */
   size_t (*place_of)(void *context, struct wo_view name);
   const struct wo_expr *(*definition)(void *context, struct wo_view name);
   void *context;
 };
+
+/* Fills *err with a message on a name that does not exist, and on the closest one that does. */
+void wo_names_complain(const struct wo_names *names, struct wo_view name, struct wo_err *err);
 
 /* The tables that aggregates go over. */
 enum wo_rows { WO_ROWS_NONE, WO_ROWS_RANK, WO_ROWS_CARD };

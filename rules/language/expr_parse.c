@@ -373,13 +373,16 @@ static const struct wo_node *new_definition(struct parser *p, size_t start, stru
   return node;
 }
 
-/* Names the closest name that exists. A text without its quotes is the usual slip where nothing is close. */
+void wo_names_complain(const struct wo_names *names, struct wo_view name, struct wo_err *err) {
+  struct wo_known_names known = {.nearest.want = name};
+  if (names->offer != NULL) names->offer(names->context, &known);
+  wo_err_set(err, WO_E_UNKNOWN, "unknown name '%.*s'%s", WO_SHOWN(name), wo_known_hint(&known));
+}
+
 static void *fail_unknown_name(struct parser *p, size_t start, struct wo_view name) {
-  const struct wo_names *const names = p->names;
-  struct wo_view nearest = {0};
-  if (names->nearest != NULL) nearest = names->nearest(names->context, name);
-  char hint[WO_NEAREST_BYTES];
-  return fail(p, start, WO_E_UNKNOWN, "unknown name '%.*s'%s", WO_SHOWN(name), wo_nearest_hint(nearest, hint, sizeof hint));
+  struct wo_err err;
+  wo_names_complain(p->names, name, &err);
+  return fail(p, start, err.code, "%s", err.message);
 }
 
 /* true, false, a call, a definition, or a fact: in that order, so that none of the former can be

@@ -38,11 +38,15 @@ extern const struct wo_sort_row wo__sort_rows[WO_SORT_FACT];
 size_t *wo__pack_count(struct wo_pack *pack, enum wo_sort sort);
 void *wo__pack_rule(const struct wo_pack *pack, enum wo_sort sort, size_t at);
 
+/* The place of that rule. */
+struct wo_rule_place *wo__pack_place(const struct wo_pack *pack, enum wo_sort sort, size_t at);
+
 /* Offers the ids of all rules of a sort. */
 void wo__pack_offer(const struct wo_pack *pack, enum wo_sort sort, struct wo_nearest *nearest);
 
-/* The fact, setting or count whose name is closest to one that does not exist; empty when none is close. May live in `arena`. */
-struct wo_view wo__fact_nearest(const struct wo_pack *pack, struct wo_arena *arena, struct wo_view name);
+/* Offers facts, settings and counts in place of a name that does not exist, and lists those that begin as it does ("gpu."). The
+ * closest one may live in `arena`. */
+void wo__fact_offer(const struct wo_pack *pack, struct wo_arena *arena, struct wo_known_names *known);
 
 /* Adds all facts of wo_fact_list to an index with room for them. */
 void wo__fact_index(struct wo_pack_index *index);

@@ -16,6 +16,18 @@ struct wo_rule_place {
   uint64_t line;
   bool is_user;      /* from --rules, not built in */
   bool is_replacing; /* the user's, in place of a built-in rule of that id */
+  bool is_mistaken;  /* it was not read whole (wo_load_notes.keeps_rest): it must not be used */
+};
+
+/* Called with each mistake of a rule file, or complaint of the lint. */
+typedef void (*wo_complaint_fn)(void *context, const struct wo_err *complaint);
+
+/* What a load does with the mistakes that it finds. */
+struct wo_load_notes {
+  wo_complaint_fn fn; /* is given each of them, in the order of reading; NULL: none is told */
+  void *context;
+  bool
+      keeps_rest; /* for the lint: the pack is made in spite of mistakes, without the rules that have them, and keeps the files */
 };
 
 /* A rule that is turned off: {"off": id, "why": text}. Patterns are taken out when loading, causes and fixes are left out of
@@ -190,6 +202,7 @@ struct wo_phase_hint {
   size_t said_count;
   const struct wo_view *kinds; /* kinds of failures that happen in this phase alone */
   size_t kind_count;
+  struct wo_rule_place place;
 };
 
 /* Something in a log that shows what the program does, which program it is, or where it runs. Of the lists of texts any one entry
@@ -226,6 +239,7 @@ struct wo_term {
   struct wo_view text;
   const struct wo_view *synonyms; /* other words for it that people look up; none is an id */
   size_t synonym_count;
+  struct wo_rule_place place;
 };
 
 /* The shape of a well-known model, for logs that print its name alone. Counts; 0 = has none or not stated. */
@@ -320,7 +334,10 @@ struct wo_late;       /* what is not read yet */
 struct wo_pack {
   struct wo_arena arena;
   struct wo_pack_index *index;
-  struct wo_late *late;        /* of WO_LOAD_FOR_ONE_JOB, or NULL */
+  struct wo_late *late;         /* of WO_LOAD_FOR_ONE_JOB, or NULL */
+  struct wo_rule_json *sources; /* of keeps_rest: the files, for places of complaints; or NULL */
+  size_t source_count;
+  size_t mistake_count;        /* of keeps_rest */
   struct wo_pattern *patterns; /* the packs' own, then one per knob alias (reader "setting", argument = knob id) */
   size_t pattern_count;
   size_t own_pattern_count; /* how many of them the packs wrote */
@@ -363,14 +380,23 @@ const struct wo_rule_file *wo_rule_embedded(enum wo_load_depth depth, size_t *re
 const struct wo_prefilter_tables *wo_rule_prefilter(void);
 
 /* Loads rule files, in order: a later rule with an id that exists replaces the earlier one. WO_E_SYNTAX/WO_E_TYPE/WO_E_UNKNOWN
- * with file, line and column in *err when a file is wrong; nothing is loaded then. Unknown keys are errors. *ret_pack must be
- * released with wo_pack_free. */
+ * with file, line and column in *err when a file is wrong, those of the first mistake; nothing is loaded then. Unknown keys are
+ * errors. *ret_pack must be released with wo_pack_free. */
 enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum wo_load_depth depth, struct wo_pack **ret_pack,
                             struct wo_err *err);
 
 /* Loads the compiled-in packs, then (dir not NULL) every .json file below that folder in the order of their paths, which adds and
  * overrides. */
 enum wo_status wo_pack_load_all(const char *dir, enum wo_load_depth depth, struct wo_pack **ret_pack, struct wo_err *err);
+
+/* The same, with all mistakes and not only the first one, up to WO_LIMIT_RULE_MISTAKES of them: one for each value, and one for
+ * each unknown name in it. A mistake that only follows from another is not told. Whatever else keeps the rules from loading is
+ * handed on in the same way. With keeps_rest there is a pack unless a file cannot be read, memory is out or the mistakes are too
+ * many; the status is that of the first mistake all the same. */
+enum wo_status wo_pack_load_noting(const struct wo_rule_file *files, size_t count, enum wo_load_depth depth,
+                                   struct wo_load_notes notes, struct wo_pack **ret_pack);
+enum wo_status wo_pack_load_all_noting(const char *dir, enum wo_load_depth depth, struct wo_load_notes notes,
+                                       struct wo_pack **ret_pack);
 
 /* Names the rules of a pack, the same on every machine and at every depth of load: "0123456789abcdef-fedcba9876543210", with a
  * NUL. The first part stands for all that decides about evidence: the patterns, and the version of the program. Where only the

@@ -45,6 +45,7 @@ void wo__late_keep(struct wo_late *late, struct wo_loader *loader, struct wo_rul
   late->jsons = jsons;
   late->json_count = count;
   loader->err = NULL;
+  loader->notes = (struct wo_load_notes){0};
 }
 
 /* Reads the rest of a rule; NULL when memory is out. The pack is const to its users, who see the same rule before and after; the
@@ -57,6 +58,7 @@ static const void *finish(const struct wo_pack *pack, enum wo_sort sort, size_t 
   if (unread->object == NULL) return rule;
   loader->json = unread->json;
   loader->status = WO_OK;
+  loader->is_stopped = false;
   const bool is_read = (sort == WO_SORT_CAUSE ? wo__load_cause : wo__load_fix)(loader, unread->object, rule);
   if (is_read && loader->part == WO_PART_ALL) unread->object = NULL;
   return is_read ? rule : NULL;
@@ -95,6 +97,8 @@ struct wo_pack *wo_pack_free(struct wo_pack *pack) {
   for (size_t i = 0; late != NULL && i < late->json_count; i++) wo_rule_json_done(&late->jsons[i]);
   if (late != NULL) free(late->jsons);
   if (late != NULL) free(late->loader);
+  for (size_t i = 0; i < pack->source_count; i++) wo_rule_json_done(&pack->sources[i]);
+  free(pack->sources);
   wo_arena_done(&pack->arena);
   free(pack);
   return NULL;

@@ -4,9 +4,9 @@
  * read before everything else, because conditions and changes use them, then definitions; the rest is read in the order of the
  * files.
  *
- * Nothing is half loaded: everything lives in the pack's arena, and a load that fails frees it as a
- * whole. Files stay parsed until the end, since they are gone through more than once and messages
- * need their text. */
+ * Reading goes on after a mistake, so that one run finds them all. Nothing is half loaded all the same: everything lives in the
+ * pack's arena, and a load that fails frees it as a whole; only the lint gets a pack, in which the mistaken rules are marked.
+ * Files stay parsed until the end, since they are gone through more than once and messages need their text. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,13 @@
 /* Facts, knobs and kinds: all names but the lets. Reads the pack as far as it is loaded, which
  * includes all knobs by the time any expression is parsed. */
 static enum wo_unit unit_of(void *context, struct wo_view name) {
-  const struct wo_loader *const loader = context;
-  return wo_fact_unit(loader->pack, name);
+  struct wo_loader *const loader = context;
+  const enum wo_unit unit = wo_fact_unit(loader->pack, name);
+  if (unit == WO_UNIT_NONE && loader->status != WO_OK && wo_view_starts(name, "config.")) {
+    const bool is_knob = wo_pack_knob(loader->pack, wo_view_skip(name, 7)) != NULL;
+    if (is_knob || loader->has_unread_file) loader->uses_mistaken = true;
+  }
+  return unit;
 }
 
 static size_t fact_place_of(void *context, struct wo_view name) {
@@ -34,19 +39,17 @@ static const struct wo_expr *definition_of(void *context, struct wo_view name) {
   struct wo_loader *const loader = context;
   if (wo_view_starts(name, "def.")) {
     const struct wo_define *const define = wo_pack_define(loader->pack, wo_view_skip(name, 4));
+    if (define == NULL ? loader->has_unread_file : define->expr == NULL) loader->uses_mistaken = true;
     return define == NULL ? NULL : define->expr;
   }
   return wo__load_let(loader, name);
 }
 
-/* For messages: the closest of all these names. Lets come first, as a slip in one's own name is the likelier. */
-static struct wo_view nearest_name(void *context, struct wo_view name) {
+/* For messages: all these names. Lets come first, as a slip in one's own name is the likelier. */
+static void offer_names(void *context, struct wo_known_names *known) {
   struct wo_loader *const loader = context;
-  struct wo_nearest nearest = {.want = name};
-  for (size_t i = 0; i < loader->let_count; i++) wo_nearest_offer(&nearest, loader->lets[i].name);
-  const struct wo_view fact = wo__fact_nearest(loader->pack, &loader->pack->arena, name);
-  wo_nearest_offer(&nearest, fact);
-  return wo_nearest_best(&nearest);
+  for (size_t i = 0; i < loader->let_count; i++) wo_known_offer(known, loader->lets[i].name);
+  wo__fact_offer(loader->pack, &loader->pack->arena, known);
 }
 
 /* ---- rule objects ----------------------------------------------------------------------------------------------------- */
@@ -89,14 +92,24 @@ struct counts {
   size_t aliases; /* of knobs: each becomes a pattern */
 };
 
+/* Names the sort that may have been meant, or all. */
+static void fail_sort(struct wo_loader *loader, const struct wo_tree *object) {
+  const bool has_key = wo_tree_is(object, WO_TREE_OBJECT) && wo_tree_child(object) != NULL;
+  struct wo_known_names known = {.nearest.want = wo_view_of(has_key ? wo_tree_key(wo_tree_child(object)) : "")};
+  for (size_t i = WO_SORT_NONE + 1; i < WO_SORT_FACT; i++) wo_known_offer(&known, wo_view_of(wo__sort_rows[i].name));
+  wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX, "expected an object whose first key is the sort of a rule%s",
+                wo_known_hint(&known));
+}
+
 /* Counts what a file holds, and refuses what is no rule before anything is read. */
-static bool count_file(struct wo_loader *loader, struct counts *counts) {
-  for (const struct wo_tree *object = first_object(loader->json); object != NULL; object = next_object(loader->json, object)) {
+static void count_file(struct wo_loader *loader, struct counts *counts) {
+  const struct wo_rule_json *const json = loader->json;
+  for (const struct wo_tree *object = first_object(json); object != NULL && !loader->is_stopped;
+       object = next_object(json, object)) {
     const enum wo_sort sort = sort_of(object);
     if (sort == WO_SORT_NONE) {
-      return wo__load_fail(
-          loader, object, WO_RULE_VALUE, WO_E_SYNTAX,
-          "expected an object whose first key is pattern, cause, fix, knob, phase, term, model, define, sign or off");
+      fail_sort(loader, object);
+      continue;
     }
     counts->of[sort]++;
     counts->total++;
@@ -105,7 +118,6 @@ static bool count_file(struct wo_loader *loader, struct counts *counts) {
       if (wo_tree_is(aliases, WO_TREE_ARRAY)) counts->aliases += aliases->count;
     }
   }
-  return true;
 }
 
 /* Makes all arrays in their final size, zeroed. The index has facts too, which makes wo_fact_unit fast. One look at the arena at
@@ -154,13 +166,6 @@ static bool read_id(struct wo_loader *loader, const struct wo_tree *object, stru
   return wo__load_copy(loader, wo_view_of(text), ret_id);
 }
 
-/* Where the rule in a slot keeps its place; NULL of phases and terms, which keep none and count as built in. */
-static struct wo_rule_place *place_of(const struct wo_pack *pack, enum wo_sort sort, size_t slot) {
-  if (sort == WO_SORT_PATTERN) return &pack->samples[slot].place;
-  const size_t offset = wo__sort_rows[sort].place_offset;
-  return offset == WO_NOT_FOUND ? NULL : (struct wo_rule_place *)(void *)((char *)wo__pack_rule(pack, sort, slot) + offset);
-}
-
 /* The slot for a rule: that of the rule which it replaces, or a new one. Several objects of one
  * phase are one list, unless the user's own replaces it.
  *
@@ -171,8 +176,7 @@ static size_t slot_for(struct wo_loader *loader, enum wo_sort sort, struct wo_vi
   struct wo_pack *const pack = loader->pack;
   const size_t found = wo_pack_index_find(pack->index, sort, id);
   if (found != WO_NOT_FOUND && (place->is_user || sort != WO_SORT_PHASE)) {
-    const struct wo_rule_place *const other = place_of(pack, sort, found);
-    place->is_replacing = place->is_user && !(other != NULL && other->is_user);
+    place->is_replacing = place->is_user && !wo__pack_place(pack, sort, found)->is_user;
     if (!place->is_replacing) pack->duplicates[pack->duplicate_count++] = (struct wo_duplicate){.id = id, .place = *place};
     return found;
   }
@@ -192,27 +196,27 @@ static bool is_put_off(struct wo_loader *loader, enum wo_sort sort, size_t slot,
 /* Reads one rule into its slot. The slot is cleared first: nothing of a replaced rule is left, so a user's rule is read as it is
  * in the user's file and not merged with ours. The facts that a cause needs decide whether
  * the rest of it is wanted. */
-static bool read_rule(struct wo_loader *loader, const struct wo_tree *object, uint64_t line, bool is_user) {
+static void read_rule(struct wo_loader *loader, const struct wo_tree *object, uint64_t line, bool is_user) {
   struct wo_pack *const pack = loader->pack;
   const enum wo_sort sort = sort_of(object);
   struct wo_view id = {0};
-  if (!read_id(loader, object, &id)) return false;
+  if (!read_id(loader, object, &id)) return;
   struct wo_rule_place place = {.file = wo_view_of(loader->json->name), .line = line, .is_user = is_user};
   const size_t slot = slot_for(loader, sort, id, &place);
   void *const rule = wo__pack_rule(pack, sort, slot);
   memset(rule, 0, wo__sort_rows[sort].size);
   memcpy(rule, &id, sizeof id);
   if (sort == WO_SORT_PATTERN) pack->samples[slot] = (struct wo_pattern_samples){.pattern = slot};
-  if (place_of(pack, sort, slot) != NULL) *place_of(pack, sort, slot) = place;
+  *wo__pack_place(pack, sort, slot) = place;
   loader->let_count = 0;
   const bool is_late = is_put_off(loader, sort, slot, object, is_user);
-  if (is_late && sort == WO_SORT_FIX) return true;
+  if (is_late && sort == WO_SORT_FIX) return;
   const enum wo_part first = loader->has_user_defines ? WO_PART_HEAD : WO_PART_NEEDS;
   if (sort == WO_SORT_DEFINE && is_user) loader->has_user_defines = true;
   loader->part = is_late ? first : WO_PART_ALL;
   const bool is_read = readers[sort](loader, object, rule);
   loader->part = WO_PART_ALL;
-  return is_read;
+  if (!is_read) wo__pack_place(pack, sort, slot)->is_mistaken = true;
 }
 
 /* The order of reading: knobs are facts for the definitions, and definitions are names for the rules. */
@@ -225,17 +229,17 @@ static enum pass pass_of(enum wo_sort sort) {
 
 /* Reads what a file holds for one pass. Terms are for `explain` only. Trees that were
  * compiled in have no lines; the place of their rules is the file alone. */
-static bool read_file(struct wo_loader *loader, bool is_user, enum pass pass) {
+static void read_file(struct wo_loader *loader, bool is_user, enum pass pass) {
   size_t index = 0;
   for (const struct wo_tree *object = first_object(loader->json); object != NULL;
        object = next_object(loader->json, object), index++) {
     const enum wo_sort sort = sort_of(object);
-    if (pass_of(sort) != pass) continue;
+    if (sort == WO_SORT_NONE || pass_of(sort) != pass) continue;
     if (sort == WO_SORT_TERM && loader->depth != WO_LOAD_ALL) continue;
     const uint64_t line = index < loader->json->lines.count ? loader->json->lines.items[index] : 0;
-    if (!read_rule(loader, object, line, is_user)) return false;
+    read_rule(loader, object, line, is_user);
+    if (loader->is_stopped) return;
   }
-  return true;
 }
 
 /* ---- knobs as patterns ------------------------------------------------------------------------------------------------ */
@@ -294,7 +298,7 @@ static bool add_knob_patterns(struct wo_loader *loader) {
   pack->own_pattern_count = pack->pattern_count;
   pack->sample_count = loader->depth == WO_LOAD_ALL ? pack->own_pattern_count : 0;
   for (size_t i = 0; i < pack->knob_count; i++) {
-    for (size_t j = 0; j < pack->knobs[i].alias_count; j++) {
+    for (size_t j = 0; j < pack->knobs[i].alias_count && !pack->knobs[i].place.is_mistaken; j++) {
       if (!add_alias_pattern(loader, &pack->knobs[i], &pack->knobs[i].aliases[j])) return false;
     }
   }
@@ -303,17 +307,21 @@ static bool add_knob_patterns(struct wo_loader *loader) {
 
 /* ---- public ----------------------------------------------------------------------------------------------------------- */
 
-/* Parses all files. Their names are copied, because places of rules outlive the loading. Stops at
- * the first file that is wrong; those not reached stay zeroed, and releasing them does nothing. */
-static bool parse_files(struct wo_loader *loader, const struct wo_rule_file *files, size_t count, struct wo_rule_json *jsons) {
-  for (size_t i = 0; i < count; i++) {
-    loader->status = wo_rule_json_parse(&files[i], &jsons[i], loader->err);
-    if (loader->status != WO_OK) return false;
+/* Parses all files. Their names are copied, because places of rules outlive the loading. One that is no JSON holds no rules;
+ * files that are not reached stay zeroed, and releasing them does nothing. */
+static void parse_files(struct wo_loader *loader, const struct wo_rule_file *files, size_t count, struct wo_rule_json *jsons) {
+  for (size_t i = 0; i < count && !loader->is_stopped; i++) {
+    const enum wo_status status = wo_rule_json_parse(&files[i], &jsons[i], &loader->mistake);
     const struct wo_view name = wo_arena_copy(&loader->pack->arena, wo_view_of(files[i].name));
-    if (name.ptr == NULL) return wo__load_fail_nomem(loader);
+    if (status == WO_E_NOMEM || name.ptr == NULL) {
+      wo__load_fail_nomem(loader);
+      return;
+    }
     jsons[i].name = name.ptr;
+    if (status == WO_OK) continue;
+    loader->has_unread_file = true;
+    wo__load_fail_made(loader);
   }
-  return true;
 }
 
 /* Compiled-in trees have no text: the hash of their files was made when the program was built. */
@@ -327,52 +335,84 @@ static void hash_files(struct wo_pack *pack, const struct wo_rule_file *files, s
 }
 
 /* Counts, makes the arrays, and reads, pass by pass. */
-static bool read_files(struct wo_loader *loader, const struct wo_rule_file *files, size_t count,
+static void read_files(struct wo_loader *loader, const struct wo_rule_file *files, size_t count,
                        const struct wo_rule_json *jsons) {
   struct counts counts = {0};
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < count && !loader->is_stopped; i++) {
     loader->json = &jsons[i];
-    if (!count_file(loader, &counts)) return false;
+    count_file(loader, &counts);
   }
-  if (!make_arrays(loader, &counts)) return false;
+  if (loader->is_stopped || !make_arrays(loader, &counts)) return;
   for (int pass = 0; pass < PASS_COUNT_; pass++) {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !loader->is_stopped; i++) {
       loader->json = &jsons[i];
-      if (!read_file(loader, files[i].is_user, (enum pass)pass)) return false;
+      read_file(loader, files[i].is_user, (enum pass)pass);
     }
-    if (pass == PASS_DEFINES && !wo__load_defines(loader)) return false;
+    if (pass == PASS_DEFINES && !loader->is_stopped) wo__load_defines(loader);
   }
-  return wo__load_apply_offs(loader) && add_knob_patterns(loader);
+  if (!loader->is_stopped) wo__load_apply_offs(loader);
+  if (!loader->is_stopped) add_knob_patterns(loader);
+}
+
+/* Keeps the pack, and the files where it needs them later; else frees both. Without mistakes a load ends with WO_OK; with them
+ * there may still be a pack to look at. */
+static struct wo_pack *finish(struct wo_loader *loader, struct wo_rule_json *jsons, size_t count) {
+  struct wo_pack *pack = loader->pack;
+  const bool is_fine = loader->status == WO_OK;
+  const bool is_kept = is_fine || (loader->notes.keeps_rest && !loader->is_stopped && !loader->has_unread_file);
+  if (is_kept && pack->late != NULL) {
+    wo__late_keep(pack->late, loader, jsons, count);
+    return pack;
+  }
+  if (is_kept && loader->notes.keeps_rest) {
+    pack->sources = jsons;
+    pack->source_count = count;
+    pack->mistake_count = loader->mistake_count;
+  } else {
+    for (size_t i = 0; i < count; i++) wo_rule_json_done(&jsons[i]);
+    free(jsons);
+  }
+  free(loader);
+  return is_kept ? pack : wo_pack_free(pack);
 }
 
 /* The loader lives on the heap for its table of lets. One element more than there are files is
  * asked for, as calloc may give NULL for none, which would look like a failure. */
-enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum wo_load_depth depth, struct wo_pack **ret_pack,
-                            struct wo_err *err) {
+static enum wo_status load(const struct wo_rule_file *files, size_t count, enum wo_load_depth depth, struct wo_load_notes notes,
+                           struct wo_pack **ret_pack, struct wo_err *err) {
   assert((files != NULL || count == 0) && ret_pack != NULL);
   struct wo_pack *const pack = calloc(1, sizeof *pack);
   struct wo_rule_json *const jsons = calloc(count + 1, sizeof *jsons);
   struct wo_loader *const loader = calloc(1, sizeof *loader);
-  bool is_loaded = pack != NULL && jsons != NULL && loader != NULL;
-  enum wo_status status = is_loaded ? WO_OK : wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
-  if (is_loaded) {
-    wo_arena_init(&pack->arena, WO_LIMIT_PACK_BYTES);
-    *loader = (struct wo_loader){.pack = pack, .depth = depth, .err = err};
-    loader->names = (struct wo_names){
-        .nearest = nearest_name, .unit_of = unit_of, .place_of = fact_place_of, .definition = definition_of, .context = loader};
-    is_loaded = parse_files(loader, files, count, jsons) && read_files(loader, files, count, jsons);
-    if (is_loaded) hash_files(pack, files, count);
-    status = loader->status;
-    assert(is_loaded == (status == WO_OK));
+  if (pack == NULL || jsons == NULL || loader == NULL) {
+    free(pack);
+    free(jsons);
+    free(loader);
+    struct wo_err nomem;
+    wo_err_nomem(&nomem);
+    if (notes.fn != NULL) notes.fn(notes.context, &nomem);
+    return wo_err_nomem(err);
   }
-  if (is_loaded) *ret_pack = pack;
-  if (is_loaded && pack->late != NULL) {
-    wo__late_keep(pack->late, loader, jsons, count);
-    return status;
-  }
-  for (size_t i = 0; jsons != NULL && i < count; i++) wo_rule_json_done(&jsons[i]);
-  free(jsons);
-  free(loader);
-  if (!is_loaded) wo_pack_free(pack);
+  wo_arena_init(&pack->arena, WO_LIMIT_PACK_BYTES);
+  *loader = (struct wo_loader){.pack = pack, .depth = depth, .err = err, .notes = notes};
+  loader->names = (struct wo_names){
+      .offer = offer_names, .unit_of = unit_of, .place_of = fact_place_of, .definition = definition_of, .context = loader};
+  parse_files(loader, files, count, jsons);
+  if (!loader->is_stopped) read_files(loader, files, count, jsons);
+  if (loader->status == WO_OK) hash_files(pack, files, count);
+  const enum wo_status status = loader->status;
+  struct wo_pack *const kept = finish(loader, jsons, count);
+  assert(status != WO_OK || kept != NULL);
+  if (kept != NULL) *ret_pack = kept;
   return status;
+}
+
+enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum wo_load_depth depth, struct wo_pack **ret_pack,
+                            struct wo_err *err) {
+  return load(files, count, depth, (struct wo_load_notes){0}, ret_pack, err);
+}
+
+enum wo_status wo_pack_load_noting(const struct wo_rule_file *files, size_t count, enum wo_load_depth depth,
+                                   struct wo_load_notes notes, struct wo_pack **ret_pack) {
+  return load(files, count, depth, notes, ret_pack, NULL);
 }

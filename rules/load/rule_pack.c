@@ -13,15 +13,15 @@
 
 #define SORT(name, type, array, count) name, sizeof(type), offsetof(struct wo_pack, array), offsetof(struct wo_pack, count)
 
-/* Patterns have their place beside them, and the place of phases and terms is not needed. */
+/* Patterns have their place beside them, among the samples. */
 const struct wo_sort_row wo__sort_rows[] = {
     [WO_SORT_NONE] = {.name = ""},
-    [WO_SORT_PATTERN] = {SORT("pattern", struct wo_pattern, patterns, pattern_count), WO_NOT_FOUND},
+    [WO_SORT_PATTERN] = {SORT("pattern", struct wo_pattern, patterns, pattern_count), WO_NOT_FOUND}, /* beside it */
     [WO_SORT_CAUSE] = {SORT("cause", struct wo_cause, causes, cause_count), offsetof(struct wo_cause, place)},
     [WO_SORT_FIX] = {SORT("fix", struct wo_fix, fixes, fix_count), offsetof(struct wo_fix, place)},
     [WO_SORT_KNOB] = {SORT("knob", struct wo_knob, knobs, knob_count), offsetof(struct wo_knob, place)},
-    [WO_SORT_PHASE] = {SORT("phase", struct wo_phase_hint, phases, phase_count), WO_NOT_FOUND},
-    [WO_SORT_TERM] = {SORT("term", struct wo_term, terms, term_count), WO_NOT_FOUND},
+    [WO_SORT_PHASE] = {SORT("phase", struct wo_phase_hint, phases, phase_count), offsetof(struct wo_phase_hint, place)},
+    [WO_SORT_TERM] = {SORT("term", struct wo_term, terms, term_count), offsetof(struct wo_term, place)},
     [WO_SORT_MODEL] = {SORT("model", struct wo_model_shape, models, model_count), offsetof(struct wo_model_shape, place)},
     [WO_SORT_DEFINE] = {SORT("define", struct wo_define, defines, define_count), offsetof(struct wo_define, place)},
     [WO_SORT_OFF] = {SORT("off", struct wo_off, offs, off_count), offsetof(struct wo_off, place)},
@@ -41,6 +41,11 @@ void *wo__pack_rule(const struct wo_pack *pack, enum wo_sort sort, size_t at) {
   char *array = NULL;
   memcpy(&array, (const char *)pack + wo__sort_rows[sort].array_offset, sizeof array);
   return array + at * wo__sort_rows[sort].size;
+}
+
+struct wo_rule_place *wo__pack_place(const struct wo_pack *pack, enum wo_sort sort, size_t at) {
+  if (sort == WO_SORT_PATTERN) return &pack->samples[at].place;
+  return (struct wo_rule_place *)(void *)((char *)wo__pack_rule(pack, sort, at) + wo__sort_rows[sort].place_offset);
 }
 
 void wo__pack_offer(const struct wo_pack *pack, enum wo_sort sort, struct wo_nearest *nearest) {
@@ -111,25 +116,32 @@ enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name) {
 }
 
 /* Offers the ids that may follow a prefix, and puts the prefix before the best. */
-static struct wo_view nearest_behind(const struct wo_pack *pack, struct wo_arena *arena, struct wo_view name, size_t prefix_len) {
-  struct wo_nearest nearest = {.want = wo_view_skip(name, prefix_len)};
-  if (wo_view_starts(name, "config.")) {
+static void offer_behind(const struct wo_pack *pack, struct wo_arena *arena, struct wo_known_names *known, struct wo_view prefix) {
+  struct wo_nearest nearest = {.want = wo_view_skip(known->nearest.want, prefix.len)};
+  if (wo_view_is(prefix, "config.")) {
     wo__pack_offer(pack, WO_SORT_KNOB, &nearest);
-  } else if (wo_view_starts(name, "def.")) {
+  } else if (wo_view_is(prefix, "def.")) {
     wo__pack_offer(pack, WO_SORT_DEFINE, &nearest);
   } else {
     wo_event_kinds_offer(&nearest);
   }
   const struct wo_view best = wo_nearest_best(&nearest);
-  if (best.len == 0) return best;
-  return wo_arena_format(arena, "%.*s%.*s", (int)prefix_len, name.ptr, WO_SHOWN(best));
+  if (best.len > 0) wo_known_offer(known, wo_arena_format(arena, "%.*s%.*s", WO_SHOWN(prefix), WO_SHOWN(best)));
 }
 
-struct wo_view wo__fact_nearest(const struct wo_pack *pack, struct wo_arena *arena, struct wo_view name) {
-  if (wo_view_starts(name, "config.")) return nearest_behind(pack, arena, name, 7);
-  if (wo_view_starts(name, "count.")) return nearest_behind(pack, arena, name, 6);
-  if (wo_view_starts(name, "def.")) return nearest_behind(pack, arena, name, 4);
-  struct wo_nearest nearest = {.want = name};
-  for (size_t i = 0; i < FACT_COUNT; i++) wo_nearest_offer(&nearest, facts[i].name);
-  return wo_nearest_best(&nearest);
+void wo__fact_offer(const struct wo_pack *pack, struct wo_arena *arena, struct wo_known_names *known) {
+  static const struct wo_view prefixes[] = {{"config.", 7}, {"def.", 4}, {"count.", 6}};
+  const struct wo_view name = known->nearest.want;
+  for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+    if (!wo_view_starts(name, prefixes[i].ptr)) continue;
+    offer_behind(pack, arena, known, prefixes[i]);
+    return;
+  }
+  const size_t dot = wo_view_find_char(name, '.', 0);
+  const struct wo_view table = dot == WO_NOT_FOUND ? (struct wo_view){0} : wo_view_sub(name, 0, dot + 1);
+  for (size_t i = 0; i < FACT_COUNT; i++) {
+    const bool is_listed = table.len > 0 && facts[i].name.len > table.len && memcmp(facts[i].name.ptr, table.ptr, table.len) == 0;
+    if (is_listed) wo_known_offer(known, facts[i].name);
+    if (!is_listed) wo_nearest_offer(&known->nearest, facts[i].name);
+  }
 }

@@ -5,7 +5,6 @@
 #include "rules/load/rule_read_internal.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,40 +13,9 @@
 #include "parsers/base/text.h"
 #include "parsers/base/nearest/nearest.h"
 
-/* ---- errors ----------------------------------------------------------------------------------------------------------- */
-
-/* The loader also keeps the status: err may be NULL, and a load must still fail. */
-bool wo__load_fail(struct wo_loader *loader, const struct wo_tree *node, enum wo_rule_part part, enum wo_status code,
-                   const char *format, ...) {
-  assert(code != WO_OK && loader->status == WO_OK);
-  char message[sizeof loader->err->message];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(message, sizeof message, format, args);
-  va_end(args);
-  loader->status = wo_err_set(loader->err, code, "%s", message);
-  wo_rule_json_place(loader->json, node, part, 0, loader->err);
-  return false;
-}
-
-bool wo__load_fail_nomem(struct wo_loader *loader) {
-  loader->status = wo_err_nomem(loader->err);
-  return false;
-}
-
 /* The value has another JSON type than its key asks for. Only the expected type is named; the author sees the other one. */
 static bool fail_type(struct wo_loader *loader, const struct wo_tree *value, const char *expected) {
   return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_TYPE, "expected %s", expected);
-}
-
-/* Turns an error inside a string (an expression, a template) into one inside the file. Its column
- * becomes a place after the string's opening quote. Memory that is out has no place. */
-static bool fail_inside(struct wo_loader *loader, const struct wo_tree *value, enum wo_status code) {
-  assert(code != WO_OK);
-  loader->status = code;
-  const uint32_t column = loader->err == NULL ? 0 : loader->err->column;
-  if (code != WO_E_NOMEM) wo_rule_json_place(loader->json, value, WO_RULE_VALUE, column, loader->err);
-  return false;
 }
 
 /* ---- objects ---------------------------------------------------------------------------------------------------------- */
@@ -61,59 +29,73 @@ static size_t find_member(const struct wo_member *members, size_t count, const c
   return WO_NOT_FOUND;
 }
 
-static bool fail_unknown_key(struct wo_loader *loader, const struct wo_tree *child, const struct wo_member *members,
-                             size_t count) {
-  struct wo_nearest nearest = {.want = wo_view_of(wo_tree_key(child))};
-  for (size_t i = 0; i < count; i++) wo_nearest_offer(&nearest, wo_view_of(members[i].key));
-  char hint[WO_NEAREST_BYTES];
-  return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_UNKNOWN, "unknown key '%s'%s", wo_tree_key(child),
-                       wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
+/* One bit for each row of a table of members. */
+typedef uint64_t seen_set;
+
+/* A key close to one that an object has is taken for it, so that it is not missed as well. */
+static bool fail_unknown_key(struct wo_loader *loader, const struct wo_tree *child, const struct wo_member *members, size_t count,
+                             seen_set *seen) {
+  struct wo_known_names known = {.nearest.want = wo_view_of(wo_tree_key(child))};
+  for (size_t i = 0; i < count; i++) wo_known_offer(&known, wo_view_of(members[i].key));
+  const struct wo_view best = wo_nearest_best(&known.nearest);
+  if (best.len > 0) *seen |= UINT64_C(1) << find_member(members, count, best.ptr);
+  return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_UNKNOWN, "unknown key '%s'%s", wo_tree_key(child), wo_known_hint(&known));
 }
 
-/* One bit for each row finds keys that come twice, which cJSON accepts; one of the two would be lost. Keys that are skipped at
- * this depth are still checked for their names. */
+/* Keys that are skipped at this depth are still checked for their names. */
+static bool load_member(struct wo_loader *loader, const struct wo_tree *child, const struct wo_member *members, size_t count,
+                        seen_set *seen, void *target) {
+  const size_t i = find_member(members, count, wo_tree_key(child));
+  if (i == WO_NOT_FOUND) return fail_unknown_key(loader, child, members, count, seen);
+  if (*seen >> i & 1) return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "key '%s' comes twice", wo_tree_key(child));
+  *seen |= UINT64_C(1) << i;
+  /* Not an error in a diagnosis, which never uses it. */
+  if (members[i].is_deep && loader->depth != WO_LOAD_ALL) return true;
+  if (!members[i].is_head && loader->part == WO_PART_HEAD) return true;
+  return members[i].read(loader, child, &members[i], target);
+}
+
+/* Keys that come twice are found, which cJSON accepts; one of the two would be lost. */
 bool wo__load_members(struct wo_loader *loader, const struct wo_tree *object, const struct wo_member *members, size_t count,
                       void *target) {
   assert(count <= 64);
   if (!wo_tree_is(object, WO_TREE_OBJECT)) return fail_type(loader, object, "an object");
-  uint64_t seen = 0;
+  bool is_fine = true;
+  seen_set seen = 0;
   for (const struct wo_tree *child = wo_tree_child(object); child != NULL; child = wo_tree_next(child)) {
-    const size_t i = find_member(members, count, wo_tree_key(child));
-    if (i == WO_NOT_FOUND) return fail_unknown_key(loader, child, members, count);
-    if (seen >> i & 1) return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "key '%s' comes twice", wo_tree_key(child));
-    seen |= UINT64_C(1) << i;
-    /* Not an error in a diagnosis, which never uses it. */
-    if (members[i].is_deep && loader->depth != WO_LOAD_ALL) continue;
-    if (!members[i].is_head && loader->part == WO_PART_HEAD) continue;
-    if (!members[i].read(loader, child, &members[i], target)) return false;
+    is_fine &= load_member(loader, child, members, count, &seen, target);
+    if (loader->is_stopped) return false;
   }
   /* Compiled-in rules were checked for them when they were built. */
-  for (size_t i = 0; i < count && loader->json->owned_root != NULL; i++) {
-    if (members[i].is_needed && !(seen >> i & 1))
-      return wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX, "missing key '%s'", members[i].key);
+  for (size_t i = 0; i < count && loader->json->owned_root != NULL && !loader->is_stopped; i++) {
+    if (!members[i].is_needed || (seen >> i & 1)) continue;
+    is_fine = wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX, "missing key '%s'", members[i].key);
   }
-  return true;
+  return is_fine;
 }
 
 static void *field_of(const struct wo_member *member, void *target) {
   return (char *)target + member->offset;
 }
 
-/* Reads an array into structs of its own, in the order of the file. Array and length are stored once all have been read. */
+/* Reads an array into structs of its own, in the order of the file. Array and length are stored once all have been read, also
+ * those of a rule with a mistake: others may ask whom it names. */
 static bool load_array(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target,
                        struct wo_items items) {
   if (!wo_tree_is(value, WO_TREE_ARRAY)) return fail_type(loader, value, "an array");
   const size_t count = value->count;
   char *const array = wo_arena_array(&loader->pack->arena, count, items.size);
   if (array == NULL) return wo__load_fail_nomem(loader);
+  bool is_fine = true;
   size_t i = 0;
   for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
-    if (!items.read(loader, child, member, array + i++ * items.size)) return false;
+    is_fine &= items.read(loader, child, member, array + i++ * items.size);
+    if (loader->is_stopped) return false;
   }
   assert(i == count);
   memcpy(field_of(member, target), &array, sizeof array);
   memcpy((char *)target + member->count_offset, &count, sizeof count);
-  return true;
+  return is_fine;
 }
 
 bool wo__load_items(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
@@ -189,11 +171,13 @@ bool wo__load_exacts(struct wo_loader *loader, const struct wo_tree *value, cons
 bool wo__load_lines(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   if (!wo_tree_is(value, WO_TREE_ARRAY)) return fail_type(loader, value, "an array");
   size_t total = 0;
-  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
+  bool is_fine = true;
+  for (const struct wo_tree *child = wo_tree_child(value); child != NULL && !loader->is_stopped; child = wo_tree_next(child)) {
     const char *const line = wo__load_string(loader, child);
-    if (line == NULL) return false;
-    total += strlen(line) + 1;
+    is_fine &= line != NULL;
+    total += line == NULL ? 0 : strlen(line) + 1;
   }
+  if (!is_fine) return false;
   char *const text = wo_arena_alloc(&loader->pack->arena, total + 1);
   if (text == NULL) return wo__load_fail_nomem(loader);
   size_t at = 0;
@@ -220,17 +204,9 @@ enum { WORDS_SHOWN = 8 };
 /* Names the words that there are, or the closest of many. */
 static bool fail_word(struct wo_loader *loader, const struct wo_tree *value, const struct wo_rule_words *words,
                       const char *text) {
-  char hint[WO_NEAREST_BYTES];
-  struct wo_nearest nearest = {.want = wo_view_of(text)};
-  size_t len = 0;
-  for (size_t i = 0; i < words->count; i++) {
-    wo_nearest_offer(&nearest, wo_view_of(words->items[i].text));
-    if (words->count <= WORDS_SHOWN)
-      len += (size_t)snprintf(hint + len, sizeof hint - len, "%s%s", i == 0 ? " (" : ", ", words->items[i].text);
-  }
-  if (words->count <= WORDS_SHOWN) snprintf(hint + len, sizeof hint - len, ")");
-  if (words->count > WORDS_SHOWN) wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint);
-  return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_UNKNOWN, "unknown %s '%s'%s", words->what, text, hint);
+  struct wo_known_names known = {.nearest.want = words->count > WORDS_SHOWN ? wo_view_of(text) : (struct wo_view){0}};
+  for (size_t i = 0; i < words->count; i++) wo_known_offer(&known, wo_view_of(words->items[i].text));
+  return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_UNKNOWN, "unknown %s '%s'%s", words->what, text, wo_known_hint(&known));
 }
 
 /* Enumerators are stored as the int that C makes of them. */
@@ -250,26 +226,39 @@ bool wo__load_word(struct wo_loader *loader, const struct wo_tree *value, const 
  * compiled-in ones were checked when the program was built. */
 bool wo__load_regex(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   struct wo_err wrong = {0};
+  struct wo_err *const mistake = &loader->mistake;
   if (!copy_exact(loader, value, member, field_of(member, target))) return false;
   if (loader->json->owned_root == NULL) return true;
   const struct wo_view regex = wo_view_of(wo__load_string(loader, value));
   const enum wo_status status = wo_pattern_check_regex(regex, &wrong);
   if (status == WO_OK) return true;
-  wo_err_set(loader->err, status, "the regular expression does not compile: %s", wrong.message);
-  wo_err_place(loader->err, NULL, 0, (uint32_t)wrong.offset + 1, wrong.offset);
-  return fail_inside(loader, value, status);
+  wo_err_set(mistake, status, "the regular expression does not compile: %s", wrong.message);
+  wo_err_place(mistake, NULL, 0, (uint32_t)wrong.offset + 1, wrong.offset);
+  return wo__load_fail_inside(loader, value);
 }
 
 /* ---- the rule language ------------------------------------------------------------------------------------------------ */
+
+/* The parser has made the mistake, and ended there. */
+static bool fail_parse(struct wo_loader *loader, const struct wo_tree *value, bool is_template) {
+  const struct wo_err *const mistake = &loader->mistake;
+  if (mistake->code == WO_E_NOMEM) return wo__load_fail_nomem(loader);
+  const uint32_t column = mistake->column;
+  const bool is_name = mistake->code == WO_E_UNKNOWN;
+  if (!loader->uses_mistaken) wo__load_fail_inside(loader, value);
+  if (is_name) wo__load_fail_names(loader, value, column, is_template);
+  return false;
+}
 
 /* Parses a template with the names of the rule being read. A wrong name in a sentence is found at
  * loading, not when the sentence is first said. */
 static bool read_template(struct wo_loader *loader, const struct wo_tree *value, const struct wo_template **ret_template) {
   const char *const text = load_shown(loader, value);
   if (text == NULL) return false;
+  loader->uses_mistaken = false;
   const enum wo_status status =
-      wo_template_parse(&loader->pack->arena, wo_view_of(text), &loader->names, ret_template, loader->err);
-  return status == WO_OK || fail_inside(loader, value, status);
+      wo_template_parse(&loader->pack->arena, wo_view_of(text), &loader->names, ret_template, &loader->mistake);
+  return status == WO_OK || fail_parse(loader, value, true);
 }
 
 bool wo__load_template(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
@@ -282,8 +271,9 @@ bool wo__load_expr_of(struct wo_loader *loader, const struct wo_tree *value, enu
   const char *const text = load_shown(loader, value);
   if (text == NULL) return false;
   const struct wo_expr *expr = NULL;
-  const enum wo_status status = wo_expr_parse(&loader->pack->arena, wo_view_of(text), &loader->names, &expr, loader->err);
-  if (status != WO_OK) return fail_inside(loader, value, status);
+  loader->uses_mistaken = false;
+  const enum wo_status status = wo_expr_parse(&loader->pack->arena, wo_view_of(text), &loader->names, &expr, &loader->mistake);
+  if (status != WO_OK) return fail_parse(loader, value, false);
   if (unit != WO_UNIT_NONE && wo_expr_unit(expr) != unit) {
     return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_TYPE, "expected %s, got %s", wo_unit_name(unit),
                          wo_unit_name(wo_expr_unit(expr)));
@@ -380,12 +370,27 @@ const struct wo_expr *wo__load_let(struct wo_loader *loader, struct wo_view name
     struct wo_let *const let = &loader->lets[i];
     if (!wo_view_equal(let->name, name)) continue;
     const size_t count = loader->let_count;
+    const bool uses_mistaken = loader->uses_mistaken;
     loader->let_count = i;
-    if (let->expr == NULL) wo__load_expr_of(loader, let->value, WO_UNIT_NONE, &let->expr);
+    if (let->expr == NULL && let->value != NULL) wo__load_expr_of(loader, let->value, WO_UNIT_NONE, &let->expr);
     loader->let_count = count;
+    loader->uses_mistaken = uses_mistaken || let->expr == NULL;
     return let->expr;
   }
   return NULL;
+}
+
+/* A name whose expression is mistaken is kept without one: what uses it is not blamed. */
+static bool read_let(struct wo_loader *loader, const struct wo_tree *child) {
+  struct wo_let let = {.name = wo_view_of(wo_tree_key(child))};
+  if (!wo__load_is_name(let.name))
+    return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "'%s' is no name", wo_tree_key(child));
+  if (has_let(loader, let.name) || wo_fact_unit(loader->pack, let.name) != WO_UNIT_NONE)
+    return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "the name '%s' is taken", wo_tree_key(child));
+  if (!wo__load_copy(loader, let.name, &let.name)) return false;
+  const bool is_fine = wo__load_expr_of(loader, child, WO_UNIT_NONE, &let.expr);
+  loader->lets[loader->let_count++] = let;
+  return is_fine;
 }
 
 /* Reads the named expressions one after another, so that each sees those before it and none sees
@@ -399,19 +404,11 @@ bool wo__load_lets(struct wo_loader *loader, const struct wo_tree *lets) {
     return true;
   }
   if (!wo_tree_is(lets, WO_TREE_OBJECT)) return fail_type(loader, lets, "an object");
-  for (const struct wo_tree *child = wo_tree_child(lets); child != NULL; child = wo_tree_next(child)) {
-    struct wo_let let = {.name = wo_view_of(wo_tree_key(child))};
-    if (loader->let_count == WO_LIMIT_LETS) {
+  bool is_fine = true;
+  for (const struct wo_tree *child = wo_tree_child(lets); child != NULL && !loader->is_stopped; child = wo_tree_next(child)) {
+    if (loader->let_count == WO_LIMIT_LETS)
       return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_LIMIT, "more than %d named expressions", WO_LIMIT_LETS);
-    }
-    if (!wo__load_is_name(let.name))
-      return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "'%s' is no name", wo_tree_key(child));
-    if (has_let(loader, let.name) || wo_fact_unit(loader->pack, let.name) != WO_UNIT_NONE) {
-      return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "the name '%s' is taken", wo_tree_key(child));
-    }
-    if (!wo__load_copy(loader, let.name, &let.name)) return false;
-    if (!wo__load_expr_of(loader, child, WO_UNIT_NONE, &let.expr)) return false;
-    loader->lets[loader->let_count++] = let;
+    is_fine &= read_let(loader, child);
   }
-  return true;
+  return is_fine;
 }

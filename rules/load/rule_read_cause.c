@@ -47,7 +47,6 @@ static bool read_needs(struct wo_loader *loader, const struct wo_tree *value, co
  * everything that may use them. The condition is the one part without which a cause cannot be weighed. */
 static const struct wo_member cause_members[] = {
     {.key = "cause", .read = wo__load_skip},
-    {.key = "needs", .read = read_needs},
     {.key = "let", .read = wo__load_skip},
     {.key = "family", .read = wo__load_text, WO_AT(wo_cause, family)},
     {.key = "title", .read = wo__load_template, WO_AT(wo_cause, title)},
@@ -72,6 +71,7 @@ static const struct wo_member cause_members[] = {
      WO_ARRAY_AT(wo_cause, examples, example_count),
      .how = &examples,
      .is_deep = true},
+    {.key = "needs", .read = read_needs},
 };
 
 bool wo__load_cause(struct wo_loader *loader, const struct wo_tree *object, void *rule) {
@@ -80,6 +80,6 @@ bool wo__load_cause(struct wo_loader *loader, const struct wo_tree *object, void
   cause->prior = WO_WEIGHT_MEDIUM;
   cause->at_most = WO_CONFIDENCE_CERTAIN;
   cause->is_failure = true;
-  return wo__load_lets(loader, wo_tree_get(object, "let")) &&
-         wo__load_members(loader, object, cause_members, COUNT_OF(cause_members), cause);
+  const bool has_lets = wo__load_lets(loader, wo_tree_get(object, "let"));
+  return !loader->is_stopped && wo__load_members(loader, object, cause_members, COUNT_OF(cause_members), cause) && has_lets;
 }

@@ -38,10 +38,9 @@ static size_t find_name(struct wo_view text, size_t from) {
 
 /* The place of an error inside the expression is given as one of the parser's would be. */
 static bool fail_circle(struct wo_loader *loader, const struct wo_tree *expr, size_t at, struct wo_view name) {
-  wo__load_fail(loader, expr, WO_RULE_VALUE, WO_E_SYNTAX, "'def.%.*s' stands for itself in the end: a circle has no value",
-                WO_SHOWN(name));
-  wo_rule_json_place(loader->json, expr, WO_RULE_VALUE, (uint32_t)at + 1, loader->err);
-  return false;
+  wo_err_set(&loader->mistake, WO_E_SYNTAX, "'def.%.*s' stands for itself in the end: a circle has no value", WO_SHOWN(name));
+  wo_err_place(&loader->mistake, NULL, 0, (uint32_t)at + 1, at);
+  return wo__load_fail_inside(loader, expr);
 }
 
 /* Reads the definitions that an expression uses. Names that do not exist are left to its parser. */
@@ -56,37 +55,40 @@ static bool read_needed(struct wo_loader *loader, const struct wo_tree *expr) {
     const size_t index = wo_pack_index_find(loader->pack->index, WO_SORT_DEFINE, name);
     if (index == WO_NOT_FOUND || loader->pending[index].is_read) continue;
     if (loader->pending[index].is_being_read) return fail_circle(loader, expr, at, name);
-    if (!read_define(loader, index)) return false;
+    read_define(loader, index); /* if it is mistaken, this one is not blamed */
     loader->json = json;
+    if (loader->is_stopped) return false;
   }
   return true;
 }
 
-/* As deep as definitions build on each other, which WO_LIMIT_DEFINES bounds. */
+/* As deep as definitions build on each other, which WO_LIMIT_DEFINES bounds. A mistaken one has no expression. */
 static bool read_define(struct wo_loader *loader, size_t index) {
   struct wo_pending *const pending = &loader->pending[index];
   pending->is_being_read = true;
   loader->json = pending->json;
   loader->let_count = 0;
-  if (!read_needed(loader, wo_tree_get(pending->object, "expr"))) return false;
-  if (!wo__load_members(loader, pending->object, define_members, COUNT_OF(define_members), &loader->pack->defines[index]))
-    return false;
+  struct wo_define *const define = &loader->pack->defines[index];
+  const bool is_fine = read_needed(loader, wo_tree_get(pending->object, "expr")) &&
+                       wo__load_members(loader, pending->object, define_members, COUNT_OF(define_members), define);
+  if (!is_fine) define->place.is_mistaken = true;
+  if (!is_fine) define->expr = NULL;
   pending->is_being_read = false;
   pending->is_read = true;
-  return true;
+  return is_fine;
 }
 
-bool wo__load_defines(struct wo_loader *loader) {
+void wo__load_defines(struct wo_loader *loader) {
   const size_t count = loader->pack->define_count;
   if (count > WO_LIMIT_DEFINES) {
     const struct wo_pending *const surplus = &loader->pending[WO_LIMIT_DEFINES];
     loader->json = surplus->json;
-    return wo__load_fail(loader, surplus->object, WO_RULE_VALUE, WO_E_LIMIT, "more than %d definitions", WO_LIMIT_DEFINES);
+    wo__load_fail(loader, surplus->object, WO_RULE_VALUE, WO_E_LIMIT, "more than %d definitions", WO_LIMIT_DEFINES);
+    loader->is_stopped = true; /* all rules that use one would be blamed */
   }
-  for (size_t i = 0; i < count; i++) {
-    if (!loader->pending[i].is_read && !read_define(loader, i)) return false;
+  for (size_t i = 0; i < count && !loader->is_stopped; i++) {
+    if (!loader->pending[i].is_read) read_define(loader, i);
   }
-  return true;
 }
 
 /* ---- turned off ------------------------------------------------------------------------------------------------------- */
@@ -104,12 +106,12 @@ bool wo__load_off(struct wo_loader *loader, const struct wo_tree *object, void *
   return off->why.len > 0 || wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX, "missing key 'why'");
 }
 
-/* Takes a pattern out of both arrays; false when there is none of that id. The index keeps its name, which is not used once all
- * is read. */
-static bool remove_pattern(struct wo_pack *pack, struct wo_view id) {
+/* Takes the pattern of an id and mistaken ones out of both arrays; false when there are none. The index keeps their names, which
+ * are not used once all is read. */
+static bool remove_patterns(struct wo_pack *pack, struct wo_view id) {
   size_t kept = 0;
   for (size_t i = 0; i < pack->pattern_count; i++) {
-    if (wo_view_equal(pack->patterns[i].id, id)) continue;
+    if (wo_view_equal(pack->patterns[i].id, id) || pack->samples[i].place.is_mistaken) continue;
     pack->patterns[kept] = pack->patterns[i];
     pack->samples[kept] = pack->samples[i];
     pack->samples[kept].pattern = kept;
@@ -121,7 +123,7 @@ static bool remove_pattern(struct wo_pack *pack, struct wo_view id) {
 }
 
 /* Settings, phases, terms and models are looked at by other rules and cannot be missing; they can be replaced. */
-static bool fail_off(struct wo_loader *loader, const struct wo_pending *pending, struct wo_view id) {
+static void fail_off(struct wo_loader *loader, const struct wo_pending *pending, struct wo_view id) {
   const struct wo_pack *const pack = loader->pack;
   struct wo_nearest nearest = {.want = id};
   wo__pack_offer(pack, WO_SORT_CAUSE, &nearest);
@@ -129,21 +131,21 @@ static bool fail_off(struct wo_loader *loader, const struct wo_pending *pending,
   wo__pack_offer(pack, WO_SORT_PATTERN, &nearest);
   char hint[WO_NEAREST_BYTES];
   loader->json = pending->json;
-  return wo__load_fail(loader, wo_tree_child(pending->object), WO_RULE_VALUE, WO_E_UNKNOWN,
-                       "no cause, fix or pattern is called '%.*s'%s", WO_SHOWN(id),
-                       wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
+  wo__load_fail(loader, wo_tree_child(pending->object), WO_RULE_VALUE, WO_E_UNKNOWN,
+                "no cause, fix or pattern is called '%.*s'%s", WO_SHOWN(id),
+                wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
 }
 
-bool wo__load_apply_offs(struct wo_loader *loader) {
+void wo__load_apply_offs(struct wo_loader *loader) {
   struct wo_pack *const pack = loader->pack;
-  for (size_t i = 0; i < pack->off_count; i++) {
+  if (loader->status != WO_OK) remove_patterns(pack, (struct wo_view){0});
+  for (size_t i = 0; i < pack->off_count && !loader->is_stopped; i++) {
     const struct wo_off *const off = &pack->offs[i];
     const size_t cause = wo_pack_index_find(pack->index, WO_SORT_CAUSE, off->id);
     const size_t fix = wo_pack_index_find(pack->index, WO_SORT_FIX, off->id);
     if (cause != WO_NOT_FOUND) pack->causes[cause].off = off;
     if (fix != WO_NOT_FOUND) pack->fixes[fix].off = off;
-    const bool is_pattern = remove_pattern(pack, off->id);
-    if (cause == WO_NOT_FOUND && fix == WO_NOT_FOUND && !is_pattern) return fail_off(loader, &loader->off_pending[i], off->id);
+    const bool is_pattern = remove_patterns(pack, off->id);
+    if (cause == WO_NOT_FOUND && fix == WO_NOT_FOUND && !is_pattern) fail_off(loader, &loader->off_pending[i], off->id);
   }
-  return true;
 }

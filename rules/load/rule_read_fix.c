@@ -26,10 +26,12 @@ static const struct wo_member change_members[] = {
 static bool read_change(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   struct wo_knob_change *const change = target;
-  if (!wo__load_members(loader, value, change_members, COUNT_OF(change_members), change)) return false;
+  const bool is_fine = wo__load_members(loader, value, change_members, COUNT_OF(change_members), change);
+  const struct wo_tree *const to = wo_tree_get(value, "to");
+  if (to == NULL || loader->is_stopped) return false;
   /* A knob that does not exist is the lint's business: then the unit is free. */
   const struct wo_knob *const knob = wo_pack_knob(loader->pack, change->knob);
-  return wo__load_expr_of(loader, wo_tree_get(value, "to"), knob == NULL ? WO_UNIT_NONE : knob->unit, &change->to);
+  return wo__load_expr_of(loader, to, knob == NULL ? WO_UNIT_NONE : knob->unit, &change->to) && is_fine;
 }
 
 static const struct wo_items changes = {sizeof(struct wo_knob_change), read_change};
@@ -110,8 +112,8 @@ static const struct wo_member fix_members[] = {
 
 /* Nothing is required here; the lint asks for a title and for the cost. */
 bool wo__load_fix(struct wo_loader *loader, const struct wo_tree *object, void *rule) {
-  return wo__load_lets(loader, wo_tree_get(object, "let")) &&
-         wo__load_members(loader, object, fix_members, COUNT_OF(fix_members), rule);
+  const bool has_lets = wo__load_lets(loader, wo_tree_get(object, "let"));
+  return !loader->is_stopped && wo__load_members(loader, object, fix_members, COUNT_OF(fix_members), rule) && has_lets;
 }
 
 /* ---- knobs ------------------------------------------------------------------------------------------------------------ */
@@ -188,13 +190,13 @@ static bool read_alias(struct wo_loader *loader, const struct wo_tree *value, co
     return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_RANGE, "the key '%s' is shorter than %d bytes and needs \"literals\"",
                          alias->key.ptr, WO_PATTERN_LITERAL_MIN);
   }
-  for (size_t i = 0; i < alias->literal_count; i++) {
-    if (alias->literals[i].len < WO_PATTERN_LITERAL_MIN) {
-      return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_RANGE, "the literal '%s' is shorter than %d bytes",
-                           alias->literals[i].ptr, WO_PATTERN_LITERAL_MIN);
-    }
+  bool is_fine = true;
+  for (size_t i = 0; i < alias->literal_count && !loader->is_stopped; i++) {
+    if (alias->literals[i].len >= WO_PATTERN_LITERAL_MIN) continue;
+    is_fine = wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_RANGE, "the literal '%s' is shorter than %d bytes",
+                            alias->literals[i].ptr, WO_PATTERN_LITERAL_MIN);
   }
-  return true;
+  return is_fine;
 }
 
 /* The first one is the default, in which a change is written when the log does not show which framework reads it. */
@@ -207,7 +209,8 @@ static bool read_unit(struct wo_loader *loader, const struct wo_tree *value, con
   const char *const name = wo__load_string(loader, value);
   if (name == NULL) return false;
   const enum wo_unit unit = wo_unit_find(wo_view_of(name));
-  if (unit == WO_UNIT_NONE) return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_UNKNOWN, "unknown unit '%s'", name);
+  if (unit == WO_UNIT_NONE)
+    return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_UNKNOWN, "unknown unit '%s' (number, bytes, text, bool)", name);
   ((struct wo_knob *)target)->unit = unit;
   return true;
 }

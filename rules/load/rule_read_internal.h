@@ -1,7 +1,8 @@
 /* Reading JSON members into the structs of rule.h, by tables. Private to rules/.
  *
  * Each sort of rule has one table: key, reader, place in the struct. A reader checks the JSON type, copies into the arena and
- * parses expressions and templates. All return false after the first error, which is then in loader->err with its place. */
+ * parses expressions and templates. All return false after a mistake, which they have handed on with its place. Whoever reads
+ * several values goes on with the next one, so that one run finds all mistakes, unless the load is stopped. */
 #ifndef WO_RULE_READ_INTERNAL_H
 #define WO_RULE_READ_INTERNAL_H
 
@@ -19,7 +20,7 @@ struct wo_pending {
 /* A let of the rule being read. If a rule is read as far as its conditions, only the lets that they use are parsed. */
 struct wo_let {
   struct wo_view name;
-  const struct wo_expr *expr; /* NULL: not parsed yet */
+  const struct wo_expr *expr; /* NULL: not parsed yet, or mistaken */
   const struct wo_tree *value;
 };
 
@@ -30,8 +31,14 @@ enum wo_part { WO_PART_ALL, WO_PART_HEAD, WO_PART_NEEDS };
 struct wo_loader {
   struct wo_pack *pack;
   enum wo_load_depth depth;
-  enum wo_status status;
-  struct wo_err *err;
+  enum wo_status status; /* of the first mistake */
+  struct wo_err *err;    /* the first mistake */
+  struct wo_load_notes notes;
+  struct wo_err mistake; /* the one that is being made */
+  size_t mistake_count;
+  bool is_stopped;                 /* memory is out, or the mistakes are too many */
+  bool has_unread_file;            /* names may be defined there */
+  bool uses_mistaken;              /* the expression being parsed: what is wrong with it follows from another mistake */
   const struct wo_rule_json *json; /* the file being read */
   enum wo_part part;
   bool has_user_defines; /* what conditions of built-in causes need may be something else then */
@@ -94,11 +101,20 @@ extern const struct wo_clause_form wo__form_remark;    /* a template, or {"if", 
 extern const struct wo_clause_form wo__form_question;  /* as a remark, or {"between", "say"}, with "if" or without */
 extern const struct wo_clause_form wo__form_row;       /* {"label", "say"}, with "if" or without */
 
-/* Records an error about a value or its key; false, so that `return wo__load_fail(...)` reads well. */
+/* Hands on a mistake in a value or its key; false, so that `return wo__load_fail(...)` reads well. */
 bool wo__load_fail(struct wo_loader *loader, const struct wo_tree *node, enum wo_rule_part part, enum wo_status code,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Records that memory is out. */
+/* Hands on loader->mistake, which has its place already. */
+bool wo__load_fail_made(struct wo_loader *loader);
+
+/* Hands on loader->mistake, whose column is one of the text of `value`. */
+bool wo__load_fail_inside(struct wo_loader *loader, const struct wo_tree *value);
+
+/* Hands on the unknown names in the text of an expression from a column (from 1) on. In a template those between braces. */
+void wo__load_fail_names(struct wo_loader *loader, const struct wo_tree *value, uint32_t column, bool is_template);
+
+/* Stops the load: memory is out. */
 bool wo__load_fail_nomem(struct wo_loader *loader);
 
 /* Reads the members of an object. Unknown keys, keys that come twice and needed ones that are missing are errors. */
@@ -130,10 +146,11 @@ bool wo__load_expr_of(struct wo_loader *loader, const struct wo_tree *value, enu
 bool wo__load_is_name(struct wo_view name);
 
 /* Reads all definitions that are pending, in the order in which they need each other; refuses circles. */
-bool wo__load_defines(struct wo_loader *loader);
+void wo__load_defines(struct wo_loader *loader);
 
-/* Puts the rules of "off" objects out of force, once all rules are read. Names that no rule has are errors. */
-bool wo__load_apply_offs(struct wo_loader *loader);
+/* Puts the rules of "off" objects out of force, once all rules are read, and takes out mistaken patterns. Names that no rule has
+ * are errors. */
+void wo__load_apply_offs(struct wo_loader *loader);
 
 /* Forgets the lets of the rule before; reads those of a rule (NULL: none). */
 bool wo__load_lets(struct wo_loader *loader, const struct wo_tree *lets);

@@ -53,6 +53,13 @@ static bool read_bare_unit(struct wo_loader *loader, const struct wo_tree *value
   return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_UNKNOWN, "unknown unit '%s' (B, kB, MiB, GiB)", name);
 }
 
+static bool fail_field(struct wo_loader *loader, const struct wo_tree *child) {
+  struct wo_known_names known = {.nearest.want = wo_view_of(wo_tree_key(child))};
+  for (int id = 0; id < WO_FIELD_COUNT_; id++) wo_known_offer(&known, wo_view_of(wo_field_name((enum wo_field_id)id)));
+  return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_UNKNOWN, "unknown field '%s'%s", wo_tree_key(child),
+                       wo_known_hint(&known));
+}
+
 /* Fixed field values, for facts that a line implies but does not print. They are texts here and become numbers, where the field
  * is one, at the match; a named group of the same name, which comes first there, wins. */
 static bool read_set(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
@@ -62,19 +69,19 @@ static bool read_set(struct wo_loader *loader, const struct wo_tree *value, cons
   const size_t count = value->count;
   struct wo_pattern_set_field *const sets = wo_arena_array(&loader->pack->arena, count, sizeof *sets);
   if (sets == NULL) return wo__load_fail_nomem(loader);
+  bool is_fine = true;
   size_t i = 0;
   for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child), i++) {
     sets[i].id = wo_field_find(wo_view_of(wo_tree_key(child)));
-    if (sets[i].id == WO_FIELD_COUNT_) {
-      return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_UNKNOWN, "unknown field '%s'", wo_tree_key(child));
-    }
+    if (sets[i].id == WO_FIELD_COUNT_) is_fine = fail_field(loader, child);
     const char *const text = wo__load_string(loader, child);
-    if (text == NULL || !wo__load_copy(loader, wo_view_of(text), &sets[i].value)) return false;
+    is_fine &= text != NULL && wo__load_copy(loader, wo_view_of(text), &sets[i].value);
+    if (loader->is_stopped) return false;
   }
   assert(i == count);
   pattern->sets = sets;
   pattern->set_count = count;
-  return true;
+  return is_fine;
 }
 
 /* A pattern without a kind would be evidence of nothing. "since" is a note for readers of the pack (which version prints the form
@@ -108,20 +115,23 @@ static bool check_literals(struct wo_loader *loader, const struct wo_tree *objec
     return wo__load_fail(loader, literals == NULL ? object : literals, WO_RULE_VALUE, WO_E_SYNTAX,
                          "a pattern for lines needs literals");
   }
-  for (size_t i = 0; i < pattern->literal_count; i++) {
-    if (wo_pattern_is_usable_literal(pattern, pattern->literals[i])) continue;
-    return wo__load_fail(loader, wo_tree_at(literals, i), WO_RULE_VALUE, WO_E_RANGE, "the literal '%s' is shorter than %d bytes",
-                         pattern->literals[i].ptr, WO_PATTERN_LITERAL_MIN);
+  bool is_fine = true;
+  for (size_t i = 0; i < pattern->literal_count && !loader->is_stopped; i++) {
+    if (pattern->literals[i].ptr == NULL || wo_pattern_is_usable_literal(pattern, pattern->literals[i])) continue;
+    is_fine = wo__load_fail(loader, wo_tree_at(literals, i), WO_RULE_VALUE, WO_E_RANGE,
+                            "the literal '%s' is shorter than %d bytes", pattern->literals[i].ptr, WO_PATTERN_LITERAL_MIN);
   }
-  return true;
+  return is_fine;
 }
 
 bool wo__load_pattern(struct wo_loader *loader, const struct wo_tree *object, void *rule) {
   struct wo_pattern *const pattern = rule;
   struct wo_pattern_samples *const samples = &loader->pack->samples[pattern - loader->pack->patterns];
   struct target target = {.pattern = *pattern, .samples = *samples};
-  if (!wo__load_members(loader, object, pattern_members, COUNT_OF(pattern_members), &target)) return false;
+  const bool is_fine = wo__load_members(loader, object, pattern_members, COUNT_OF(pattern_members), &target);
   *pattern = target.pattern;
   *samples = target.samples;
-  return check_literals(loader, object, pattern);
+  /* A mistaken pattern may have its literals, or its place, in what was not read. */
+  if (loader->is_stopped || (!is_fine && pattern->literal_count == 0)) return false;
+  return check_literals(loader, object, pattern) && is_fine;
 }

@@ -39,10 +39,10 @@ static bool add_kind(struct wo_loader *loader, const struct wo_tree *word, unsig
 bool wo__load_program_kinds(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   unsigned *const set = (unsigned *)(void *)((char *)target + member->offset);
   if (!wo_tree_is(value, WO_TREE_ARRAY)) return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_TYPE, "expected an array");
-  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
-    if (!add_kind(loader, child, set)) return false;
-  }
-  return true;
+  bool is_fine = true;
+  for (const struct wo_tree *child = wo_tree_child(value); child != NULL && !loader->is_stopped; child = wo_tree_next(child))
+    is_fine &= add_kind(loader, child, set);
+  return is_fine;
 }
 
 /* ---- signs -------------------------------------------------------------------------------------------------------------- */

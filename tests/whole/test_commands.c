@@ -91,6 +91,18 @@ static void test_rules_patterns(void **state) {
   check(RUN(NULL, "--format", "patterns"), 2, NULL, "--format needs text, json");
 }
 
+/* The parts are in the output, one behind the other. */
+static void expect_in_order(struct wo_process_result result, int exit_code, const char *const *parts) {
+  const char *at = result.out;
+  assert_int_equal(result.exit_code, exit_code);
+  for (; *parts; parts++) {
+    const char *const found = strstr(at, *parts);
+    if (!found) fail_msg("no \"%s\" behind what comes before it in\n%.4000s", *parts, result.out);
+    at = found + strlen(*parts);
+  }
+  wo_process_done(&result);
+}
+
 static void test_rules_check(void **state) {
   (void)state;
   if (wo_process_is_sanitized) skip(); /* the test rules_check runs the same */
@@ -118,7 +130,7 @@ static void test_rules_in_a_folder(void **state) {
   if (!wo_process_is_sanitized) check(RUN(NULL, "rules", "check", rules), 1, "steps or more for each byte", NULL);
   assert_true(wo_files_write(
       file, WO_VIEW("{\"pattern\": \"site\", \"kind\": \"note\", \"literals\": [\"site error\"],\n \"regex\": \"(\"}")));
-  check(RUN(NULL, "rules", "check", rules), 2, NULL, place);
+  check(RUN(NULL, "rules", "check", rules), 2, place, NULL);
   check(RUN(NULL, log_path, "--rules", rules), 2, NULL, place);
 }
 
@@ -246,8 +258,25 @@ static void test_own_rules(void **state) {
   assert_true(wo_files_write(path, WO_VIEW("{\"term\": \"house-style\", \"title\": \"House style\", \"text\": \"ours\"}\n")));
   check(RUN(NULL, "--rules", rules_folder, "explain", "house-style"), 0, "ours", NULL);
   assert_true(wo_files_write(path, WO_VIEW("{\"fix\": \"x\",\n \"colour\": \"red\"}\n")));
-  check(RUN(NULL, "--rules", rules_folder, "rules", "check"), 2, NULL, "own.json:2");
+  check(RUN(NULL, "--rules", rules_folder, "rules", "check"), 2, "own.json:2:2: unknown key 'colour'", NULL);
   check(RUN(NULL, "--rules", rules_folder, log_path), 2, NULL, "own.json:2");
+  /* all mistakes at once, by lines, and the lint of the rest; another command names the first and counts the others */
+  assert_true(wo_files_write(path, WO_VIEW("[{\"cause\": \"one\", \"when\": \"oom.tride > 1GiB\", \"colour\": \"red\"},\n"
+                                           " {\"cause\": \"two\", \"when\": \"seen(cuda_oom)\"},\n"
+                                           " {\"knob\": \"three\", \"unit\": \"kg\", \"aliases\": [\"site_knob\"]}]\n")));
+  static const char *const lines[] = {"own.json:1:28: unknown name 'oom.tride' (did you mean 'oom.tried'?)\n",
+                                      "own.json:1:47: unknown key 'colour' (",
+                                      "own.json:2:2: cause two: 'family' is missing or empty\n",
+                                      "own.json:3:28: unknown unit 'kg' (number, bytes, text, bool)\n",
+                                      " complaints, of which 3 keep the rules from being loaded\n",
+                                      NULL};
+  expect_in_order(RUN(NULL, "--rules", rules_folder, "rules", "check"), 2, lines);
+  struct wo_process_result result = RUN(NULL, "--rules", rules_folder, log_path);
+  assert_int_equal(result.exit_code, 2);
+  assert_non_null(strstr(result.err, "own.json:3:28: unknown unit 'kg'"));
+  assert_non_null(strstr(result.err, "2 more mistakes: `whyoom rules check` on this folder shows them all\n"));
+  assert_int_equal(wo_process_count_lines(result.err), 2);
+  wo_process_done(&result);
   wo_files_remove_scratch(rules_folder);
 }
 
@@ -268,17 +297,6 @@ static void test_explain(void **state) {
 }
 
 /* The sections stand in their order, each once, and nothing of the rule language is left in what is said. */
-static void expect_in_order(struct wo_process_result result, const char *const *parts) {
-  const char *at = result.out;
-  assert_int_equal(result.exit_code, 0);
-  for (; *parts; parts++) {
-    const char *const found = strstr(at, *parts);
-    if (!found) fail_msg("no \"%s\" behind what comes before it in\n%.4000s", *parts, result.out);
-    at = found + strlen(*parts);
-  }
-  wo_process_done(&result);
-}
-
 static void test_explain_cause_sections(void **state) {
   (void)state;
   static const char *const parts[] = {"cause fragmentation\n",
@@ -297,7 +315,7 @@ static void test_explain_cause_sections(void **state) {
                                       "torch.OutOfMemoryError",
                                       "\nReferences\n",
                                       NULL};
-  expect_in_order(RUN(NULL, "explain", "fragmentation", "--width", "100"), parts);
+  expect_in_order(RUN(NULL, "explain", "fragmentation", "--width", "100"), 0, parts);
 }
 
 static void test_explain_fix_sections(void **state) {
@@ -317,9 +335,9 @@ static void test_explain_fix_sections(void **state) {
                                       "\nProposed for\n",
                                       "- host-memory-cgroup: ",
                                       NULL};
-  expect_in_order(RUN(NULL, "explain", "raise-mem-limit"), parts);
+  expect_in_order(RUN(NULL, "explain", "raise-mem-limit"), 0, parts);
   static const char *const changed[] = {"    micro_batch -> new\n", "where new = ", NULL};
-  expect_in_order(RUN(NULL, "explain", "reduce-micro-batch"), changed);
+  expect_in_order(RUN(NULL, "explain", "reduce-micro-batch"), 0, changed);
 }
 
 /* Rules of a folder have pages too, and what is missing in one is left out. Texts are escaped, and ids stay below the folder. */

@@ -2,6 +2,7 @@
 #include "parsers/base/nearest/nearest.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "parsers/base/limits.h"
 
@@ -50,4 +51,28 @@ const char *wo_nearest_hint(struct wo_view best, char *buf, size_t cap) {
   buf[0] = '\0';
   if (best.len > 0) snprintf(buf, cap, " (did you mean '%.*s'?)", WO_SHOWN(best));
   return buf;
+}
+
+/* Bytes that stay for ", ..." and what is around the names. */
+enum { AROUND_BYTES = 12 };
+
+void wo_known_offer(struct wo_known_names *known, struct wo_view candidate) {
+  wo_nearest_offer(&known->nearest, candidate);
+  const size_t room = sizeof known->list - AROUND_BYTES;
+  const bool is_cut = known->len > 3 && memcmp(known->list + known->len - 3, "...", 3) == 0;
+  if (is_cut || candidate.len == 0) return;
+  const char *const between = known->len == 0 ? "" : ", ";
+  if (known->len + candidate.len + 2 > room) candidate = WO_VIEW("...");
+  known->len +=
+      (size_t)snprintf(known->list + known->len, sizeof known->list - known->len, "%s%.*s", between, WO_SHOWN(candidate));
+}
+
+const char *wo_known_hint(struct wo_known_names *known) {
+  const struct wo_view best = wo_nearest_best(&known->nearest);
+  if (best.len > 0) return wo_nearest_hint(best, known->list, sizeof known->list);
+  if (known->len == 0) return "";
+  memmove(known->list + 2, known->list, known->len);
+  memcpy(known->list, " (", 2);
+  memcpy(known->list + 2 + known->len, ")", 2);
+  return known->list;
 }

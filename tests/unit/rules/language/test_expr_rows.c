@@ -105,14 +105,12 @@ static struct wo_value get_row(void *context, size_t row, struct wo_view name) {
   return value_at(name, row);
 }
 
-static struct wo_view nearest(void *context, struct wo_view name) {
+static void offer(void *context, struct wo_known_names *known) {
   (void)context;
-  struct wo_nearest best = {.want = name};
-  for (size_t i = 0; i < FACTS; i++) wo_nearest_offer(&best, wo_view_of(facts[i].name));
-  return wo_nearest_best(&best);
+  for (size_t i = 0; i < FACTS; i++) wo_nearest_offer(&known->nearest, wo_view_of(facts[i].name));
 }
 
-static const struct wo_names names = {.unit_of = unit_of, .nearest = nearest};
+static const struct wo_names names = {.unit_of = unit_of, .offer = offer};
 static const struct wo_facts_source source = {.get = get, .row_count = row_count, .get_row = get_row};
 
 static const struct wo_expr *parse(struct wo_arena *arena, const char *text) {

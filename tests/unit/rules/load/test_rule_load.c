@@ -180,6 +180,8 @@ static void test_texts_are_clean(void **state) {
 
 /* ---- errors ----------------------------------------------------------------------------------------------------------- */
 
+#define NO_SORT                                                                                                                  \
+  "expected an object whose first key is the sort of a rule (pattern, cause, fix, knob, phase, term, model, define, off, sign)"
 #define CAUSE "{\"cause\": \"c\", "
 
 static const struct {
@@ -194,25 +196,30 @@ static const struct {
     {"{\"term\": \"a\"} x", WO_E_SYNTAX, 1, 15, "malformed JSON"},
     {"{\"term\": \"a\\u0000b\"}", WO_E_SYNTAX, 1, 12, "NUL character"},
     {"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", WO_E_LIMIT, 1, 33, "nested too deep"},
-    {"3", WO_E_SYNTAX, 1, 1,
-     "expected an object whose first key is pattern, cause, fix, knob, phase, term, model, define, sign or off"},
-    {"[\n{}]", WO_E_SYNTAX, 2, 1,
-     "expected an object whose first key is pattern, cause, fix, knob, phase, term, model, define, sign or off"},
-    {"{\"title\": \"a\", \"cause\": \"b\"}", WO_E_SYNTAX, 1, 1,
-     "expected an object whose first key is pattern, cause, fix, knob, phase, term, model, define, sign or off"},
+    {"3", WO_E_SYNTAX, 1, 1, NO_SORT},
+    {"[\n{}]", WO_E_SYNTAX, 2, 1, NO_SORT},
+    {"{\"title\": \"a\", \"cause\": \"b\"}", WO_E_SYNTAX, 1, 1, NO_SORT},
     {"{\"cause\": 3}", WO_E_TYPE, 1, 11, "expected a string"},
     {"{\"cause\": \"a b\"}", WO_E_SYNTAX, 1, 11, "'a b' is no id"},
     {"{\"cause\": \"\"}", WO_E_SYNTAX, 1, 11, "'' is no id"},
-    {CAUSE "\n \"nope\": 1}", WO_E_UNKNOWN, 2, 2, "unknown key 'nope'"},
+    {CAUSE "\n \"nope\": 1}", WO_E_UNKNOWN, 2, 2,
+     "unknown key 'nope' (cause, let, family, title, headline, show, summary, means, details, when, not_when, prior, at_most, "
+     "is_failure, for, against, excludes, would_tell, fixes, references, examples, ...)"},
     {CAUSE "\"means\": \"a\",\n \"means\": \"b\"}", WO_E_SYNTAX, 2, 2, "key 'means' comes twice"},
     {CAUSE "\"title\": \"x\"}", WO_E_SYNTAX, 1, 1, "missing key 'when'"},
     {CAUSE "// a comment with \" in it\n\"when\":\n  \"oom.tried > \"}", WO_E_SYNTAX, 3, 16, "expected a value, got the end"},
     {CAUSE "\"when\": \"oom.tried > 3\"}", WO_E_TYPE, 1, 37, "expected bytes, got number"},
-    {CAUSE "\"when\": \"oom.kind == \\\"a\\\" and oom.nope\"}", WO_E_UNKNOWN, 1, 47, "unknown name 'oom.nope'"},
+    {CAUSE "\"when\": \"oom.kind == \\\"a\\\" and oom.nope\"}", WO_E_UNKNOWN, 1, 47,
+     "unknown name 'oom.nope' (oom.kind, oom.tried, oom.capacity, oom.free, oom.allocated, oom.reserved, "
+     "oom.reserved_unallocated, oom.process, oom.non_pytorch, oom.other_processes, oom.other_processes_listed, ...)"},
     {CAUSE "\"when\": \"oom.tried\"}", WO_E_TYPE, 1, 24, "expected bool, got bytes"},
     {CAUSE "\"when\": true}", WO_E_TYPE, 1, 24, "expected a string"},
-    {CAUSE "\"title\": \"\xc3\xbc {oom.nope}\"}", WO_E_UNKNOWN, 1, 30, "unknown name 'oom.nope'"},
-    {CAUSE "\"title\": \"\\u00fc {oom.nope}\"}", WO_E_UNKNOWN, 1, 34, "unknown name 'oom.nope'"},
+    {CAUSE "\"title\": \"\xc3\xbc {oom.nope}\"}", WO_E_UNKNOWN, 1, 30,
+     "unknown name 'oom.nope' (oom.kind, oom.tried, oom.capacity, oom.free, oom.allocated, oom.reserved, "
+     "oom.reserved_unallocated, oom.process, oom.non_pytorch, oom.other_processes, oom.other_processes_listed, ...)"},
+    {CAUSE "\"title\": \"\\u00fc {oom.nope}\"}", WO_E_UNKNOWN, 1, 34,
+     "unknown name 'oom.nope' (oom.kind, oom.tried, oom.capacity, oom.free, oom.allocated, oom.reserved, "
+     "oom.reserved_unallocated, oom.process, oom.non_pytorch, oom.other_processes, oom.other_processes_listed, ...)"},
     {CAUSE "\"let\": 3}", WO_E_TYPE, 1, 23, "expected an object"},
     {CAUSE "\"let\": {\"a b\": \"1\"}}", WO_E_SYNTAX, 1, 24, "'a b' is no name"},
     {CAUSE "\"let\": {\"a\": \"1\", \"a\": \"2\"}}", WO_E_SYNTAX, 1, 34, "the name 'a' is taken"},
@@ -223,7 +230,7 @@ static const struct {
     {CAUSE "\"fixes\": [\"a\", 1]}", WO_E_TYPE, 1, 31, "expected a string"},
     {CAUSE "\"for\": [{\"say\": \"a\"}]}", WO_E_SYNTAX, 1, 24, "missing key 'if'"},
     {CAUSE "\"for\": [{\"if\": \"true\"}]}", WO_E_SYNTAX, 1, 24, "missing key 'say'"},
-    {CAUSE "\"not_when\": [{\"if\": \"true\", \"weight\": \"weak\"}]}", WO_E_UNKNOWN, 1, 44, "unknown key 'weight'"},
+    {CAUSE "\"not_when\": [{\"if\": \"true\", \"weight\": \"weak\"}]}", WO_E_UNKNOWN, 1, 44, "unknown key 'weight' (if, say)"},
     {CAUSE "\"would_tell\": [3]}", WO_E_TYPE, 1, 31, "expected an object"},
     {CAUSE "\"examples\": [{\"log\": []}]}", WO_E_SYNTAX, 1, 29, "missing key 'gives'"},
     {CAUSE "\"examples\": [{\"gives\": true}]}", WO_E_SYNTAX, 1, 29, "missing key 'log'"},
@@ -239,7 +246,7 @@ static const struct {
      WO_E_TYPE, 1, 47, "expected bytes, got number"},
     {"{\"knob\": \"k\", \"aliases\": [\"abcdefg\"]}", WO_E_SYNTAX, 1, 1, "missing key 'unit'"},
     {"{\"knob\": \"k\", \"unit\": \"number\"}", WO_E_SYNTAX, 1, 1, "missing key 'aliases'"},
-    {"{\"knob\": \"k\", \"unit\": \"kg\"}", WO_E_UNKNOWN, 1, 23, "unknown unit 'kg'"},
+    {"{\"knob\": \"k\", \"unit\": \"kg\"}", WO_E_UNKNOWN, 1, 23, "unknown unit 'kg' (number, bytes, text, bool)"},
     {"{\"knob\": \"k\", \"unit\": \"number\", \"aliases\": [\"short\"]}", WO_E_RANGE, 1, 45,
      "the key 'short' is shorter than 7 bytes and needs \"literals\""},
     {"{\"knob\": \"k\", \"unit\": \"number\", \"aliases\": [{\"framework\": \"x\"}]}", WO_E_SYNTAX, 1, 45,
@@ -262,7 +269,9 @@ static const struct {
      "the regular expression does not compile: missing terminating ] for character class"},
     {"{\"pattern\": \"p\", \"where\": \"there\"}", WO_E_UNKNOWN, 1, 27, "unknown place 'there' (line, before, tail, head)"},
     {"{\"pattern\": \"p\", \"bare_unit\": \"MB\"}", WO_E_UNKNOWN, 1, 31, "unknown unit 'MB' (B, kB, MiB, GiB)"},
-    {"{\"pattern\": \"p\", \"set\": {\"nope\": \"1\"}}", WO_E_UNKNOWN, 1, 26, "unknown field 'nope'"},
+    {"{\"pattern\": \"p\", \"set\": {\"nope\": \"1\"}}", WO_E_UNKNOWN, 1, 26,
+     "unknown field 'nope' (tried_bytes, capacity_bytes, free_bytes, allocated_bytes, reserved_bytes, "
+     "reserved_unallocated_bytes, cached_bytes, process_bytes, other_process_bytes, other_process_count, ...)"},
     /* slips of the pen are told with what was meant */
     {CAUSE "\"needs\": [], \"when\": \"true\"}", WO_E_UNKNOWN, 1, 16, "unknown key 'needs': it follows from 'when'"},
     {CAUSE "\"whem\": \"true\"}", WO_E_UNKNOWN, 1, 16, "unknown key 'whem' (did you mean 'when'?)"},
@@ -308,7 +317,8 @@ static const struct {
      "no cause, fix or pattern is called 'more-card' (did you mean 'more-cards'?)"},
     /* questions */
     {CAUSE "\"would_tell\": [{\"between\": \"d\"}]}", WO_E_SYNTAX, 1, 31, "missing key 'say'"},
-    {CAUSE "\"for\": [{\"between\": \"d\", \"if\": \"true\", \"say\": \"s\"}]}", WO_E_UNKNOWN, 1, 25, "unknown key 'between'"},
+    {CAUSE "\"for\": [{\"between\": \"d\", \"if\": \"true\", \"say\": \"s\"}]}", WO_E_UNKNOWN, 1, 25,
+     "unknown key 'between' (if, say, weight)"},
 };
 
 static void test_errors_have_places(void **state) {
