@@ -87,14 +87,17 @@ static int compare_places(const void *left, const void *right) {
   return strcmp(a->message, b->message);
 }
 
-/* "file:line:column: message", as compilers print it, so that editors find the place. A folder that cannot be read is no matter
- * of its rules. */
-static void add_complaint(const struct wo_call *call, const struct wo_err *complaint) {
-  struct wo_text *const out = call->out;
-  if (complaint->code == WO_E_IO || complaint->code == WO_E_KIND || complaint->code == WO_E_NOMEM) {
-    wo_message_error(call->errors, (struct wo_view){0}, complaint);
-    return;
+/* A folder that cannot be read, or memory that is out, is no matter of the rules. */
+static const struct wo_err *find_trouble(const struct complaints *all) {
+  for (size_t i = 0; i < all->count; i++) {
+    const enum wo_status code = all->items[i].code;
+    if (code == WO_E_IO || code == WO_E_KIND || code == WO_E_NOMEM) return &all->items[i];
   }
+  return NULL;
+}
+
+/* "file:line:column: message", as compilers print it, so that editors find the place. */
+static void add_complaint(const struct wo_err *complaint, struct wo_text *out) {
   if (complaint->file[0] != '\0') {
     wo_command_add_place(out, (struct wo_rule_place){.file = wo_view_of(complaint->file), .line = complaint->line});
     wo_text_add(out, ":%u: ", complaint->column);
@@ -145,8 +148,13 @@ enum wo_exit wo_run_rules_check(const struct wo_call *call) {
   if (is_loaded) wo_pack_check_known(pack, note_complaint, &all);
   if (is_loaded) check_ties(pack, &all);
   if (all.count > 0) qsort(all.items, all.count, sizeof *all.items, compare_places);
-  for (size_t i = 0; i < all.count; i++) add_complaint(call, &all.items[i]);
-  add_counts(pack, mistakes, &all, call->out);
+  const struct wo_err *const trouble = pack ? NULL : find_trouble(&all);
+  if (trouble) {
+    wo_message_error(call->errors, (struct wo_view){0}, trouble);
+  } else {
+    for (size_t i = 0; i < all.count; i++) add_complaint(&all.items[i], call->out);
+    add_counts(pack, mistakes, &all, call->out);
+  }
   const bool has_any = all.count + all.left_out > 0;
   free(all.items);
   wo_pack_free(pack);

@@ -124,12 +124,12 @@ static bool is_of_job(const struct named_log *logs, size_t count, struct wo_view
   return false;
 }
 
-/* Adds a log of the folder, if it is a regular file. False without memory. */
+/* Adds a log of the folder, if it is a regular file and no link. False without memory. */
 static bool add_log(struct siblings *found, struct wo_view folder, struct wo_view name) {
   struct stat info;
   const struct wo_view path = wo_arena_format(found->arena, "%.*s%.*s", WO_SHOWN(folder), WO_SHOWN(name));
   if (path.ptr == NULL) return false;
-  if (stat(path.ptr, &info) != 0 || !S_ISREG(info.st_mode) || is_known(found, path.ptr, &info)) return true;
+  if (lstat(path.ptr, &info) != 0 || !S_ISREG(info.st_mode) || is_known(found, path.ptr, &info)) return true;
   if (found->count - found->named == WO_LIMIT_SIBLING_LOGS) {
     found->left_out++;
     return true;
