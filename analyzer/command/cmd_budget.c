@@ -248,4 +248,15 @@ const struct wo_command wo_command_budget = {
     .help_column = 27,
     .ending = "exit status: 0 it fits (or no capacity is given); 1 it does not fit; 2 wrong\n"
               "usage, or some input could not be read\n",
+    .examples = "# before the first run: does full training fit on this card?\n"
+                "whyoom budget --model llama-3.1-8b --dtype bf16 --micro-batch 1 \\\n"
+                "  --seq-len 4096 --capacity 79.1GiB\n"
+                "# the same over eight cards, sharded, with checkpointing\n"
+                "whyoom budget --model llama-3.1-8b --dtype bf16 --zero 3 --gpus 8 \\\n"
+                "  --micro-batch 2 --seq-len 4096 --checkpointing full --capacity 79.1GiB\n"
+                "# a job's own settings, one of them changed\n"
+                "whyoom budget slurm-4711.err slurm-4711.out train.sbatch --micro-batch 1\n"
+                "# a server: how many tokens does the KV cache hold?\n"
+                "whyoom budget --model llama-3.1-8b --inference --dtype bf16 \\\n"
+                "  --max-model-len 8192 --capacity 23.6GiB\n",
 };

@@ -301,4 +301,12 @@ const struct wo_command wo_command_diagnose = {
     .option_count = WO_SHARED_OPTION_COUNT,
     .ending = "exit status: 0 nothing wrong found; 1 a failure was diagnosed; 2 wrong usage,\n"
               "or some input could not be read (the rest is reported)\n",
+    .examples = "# one log; the other logs of the job beside it are read too\n"
+                "whyoom slurm-4711.err\n"
+                "# everything that the job had: the best answer\n"
+                "whyoom slurm-4711.err slurm-4711.out train.sbatch config.yaml dmon.txt\n"
+                "# a pipe: the report comes when the program has ended\n"
+                "srun python train.py 2>&1 | tee log | whyoom\n"
+                "# a page with pictures, to send to a colleague\n"
+                "whyoom slurm-4711.err train.sbatch --format html -o report.html\n",
 };

@@ -182,4 +182,10 @@ const struct wo_command wo_command_explain = {
              "<tried> stands for a number that a job's log gives. Without an ID: what there\n"
              "is to explain.\n",
     .ending = "exit status: 0; 2 when there is no such id\n",
+    .examples = "# a cause that a report names\n"
+                "whyoom explain fragmentation\n"
+                "# a word of a log, and a setting by the name that you know\n"
+                "whyoom explain reserved PYTORCH_CUDA_ALLOC_CONF\n"
+                "# everything there is to explain\n"
+                "whyoom explain\n",
 };

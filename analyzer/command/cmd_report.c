@@ -219,6 +219,12 @@ const struct wo_command wo_command_report = {
     .option_count = sizeof report_options / sizeof report_options[0],
     .ending = "exit status: 0 no job failed; 1 some did; 2 wrong usage, or the store could not\n"
               "be read, or shards are missing in it (the rest is reported)\n",
+    .examples = "# what the last scan found, without reading a log\n"
+                "whyoom report --store fleet.db\n"
+                "# one of its jobs in full, also when its log is gone\n"
+                "whyoom report --store fleet.db --job 4711\n"
+                "# the jobs of one user in the last week, as a table\n"
+                "whyoom report --store fleet.db --user ada --since 7d --format csv\n",
 };
 
 const struct wo_command wo_command_merge = {
@@ -233,4 +239,8 @@ const struct wo_command wo_command_merge = {
     .option_count = sizeof merge_options / sizeof merge_options[0],
     .ending = "exit status: 0 no job failed; 1 some did; 2 wrong usage, or a store could not\n"
               "be read, or shards are missing (the rest is reported)\n",
+    .examples = "# the stores of two clusters in one report\n"
+                "whyoom merge fleet.db more.db\n"
+                "# the same, kept as a store for later reports\n"
+                "whyoom merge fleet.db more.db --store all.db\n",
 };

@@ -154,7 +154,7 @@ static bool add_built_in(struct wo_view id, struct wo_text *out) {
   return false;
 }
 
-/* Names the rule that may have been meant, of the built-in ones where the user's folder cannot be loaded (NULL). */
+/* Names the rule that may have been meant. `own` has the rules of the user's folder too; NULL: no folder was given. */
 static void report_no_rule(const struct wo_call *call, const struct wo_pack *own) {
   struct wo_nearest nearest = {.want = wo_view_of(call->words[1])};
   struct wo_pack *loaded = NULL;
@@ -188,8 +188,9 @@ static enum wo_exit show_rule(const struct wo_call *call) {
                 own->is_replacing ? ", in place of the built-in rule" : "");
   }
   const bool is_shown = own ? add_file(own, call->out) : add_built_in(id, call->out);
-  const bool is_unloaded = call->rules_dir.len > 0 && pack == NULL; /* which a line says */
-  if (!is_shown) report_no_rule(call, pack);
+  /* One line says so. Whether the rule is in that folder is not known then: nothing is said of the rule. */
+  const bool is_unloaded = call->rules_dir.len > 0 && pack == NULL;
+  if (!is_shown && !is_unloaded) report_no_rule(call, pack);
   wo_pack_free(pack);
   return is_shown && !is_unloaded ? WO_EXIT_FINE : WO_EXIT_ERROR;
 }
@@ -354,4 +355,11 @@ const struct wo_command wo_command_rules = {
     .ending = "exit status: 0 all is well; 1 a complaint or a failed example; 2 wrong usage,\n"
               "or a rule file or input could not be read. why: 0 whatever the verdict is.\n"
               "pages: 2 as well where a page could not be written\n",
+    .examples = "# your own rules: are they well formed, and do their examples hold?\n"
+                "whyoom rules check site-rules\n"
+                "whyoom rules test site-rules\n"
+                "# why was this cause found for a job, or why not?\n"
+                "whyoom rules why fragmentation slurm-4711.err slurm-4711.out\n"
+                "# a built-in rule, as a pattern for one of your own\n"
+                "whyoom rules show oversized-micro-batch\n",
 };

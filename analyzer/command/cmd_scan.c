@@ -126,4 +126,12 @@ const struct wo_command wo_command_scan = {
     .has_threads = true,
     .ending = "exit status: 0 no job failed; 1 some did; 2 wrong usage, or something could not\n"
               "be read (the rest is reported)\n",
+    .examples = "# all jobs of a folder: causes, hours lost, the failed jobs\n"
+                "whyoom scan logs\n"
+                "# every night: only files that have changed are read again\n"
+                "whyoom scan logs --store fleet.db --format html -o fleet.html\n"
+                "# the ids of the jobs with one cause, for another program\n"
+                "whyoom scan logs --cause oversized-micro-batch --format jobid\n"
+                "# a mail for each job that fails, as it ends\n"
+                "whyoom scan --follow logs --exec 'mail -s \"$WHYOOM_JOB_ID failed\" ada'\n",
 };

@@ -1,15 +1,18 @@
-/* Texts about the commands, laid out from their tables: help texts, the manual's lists of options, completions for shells. */
+/* Texts about the commands, laid out from their tables: help texts, parts of the manual, completions for shells. */
 #ifndef WO_HELP_H
 #define WO_HELP_H
 
 #include "parsers/base/command/command.h"
 
-/* Adds the help text of a command: usage, purpose, options, exit status. The text of the first command also has the usage of all
- * others. */
+/* Adds the help text of a command: usage, purpose, options, exit status, examples, its page of the manual. The text of the first
+ * command also has the usage of all others. */
 void wo_help_add(const struct wo_command *command, struct wo_commands commands, struct wo_text *out);
 
-/* Adds the list of a command's options for a manual page (macros of man(7)): an item for each. */
-void wo_help_add_manual(const struct wo_command *command, struct wo_text *out);
+/* The parts of a command's manual page that come from its table. */
+#define WO_MANUAL_PARTS "name|synopsis|options|examples"
+
+/* Adds such a part with the macros of man(7), without its heading; `part` is a place in WO_MANUAL_PARTS, from 0. */
+void wo_help_add_manual(const struct wo_command *command, struct wo_commands commands, int part, struct wo_text *out);
 
 /* The shells that have a completion script. */
 #define WO_SHELLS "bash|zsh|fish"

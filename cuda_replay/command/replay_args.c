@@ -176,6 +176,14 @@ const struct wo_command wo_command_replay = {
     .option_count = sizeof options / sizeof *options,
     .ending = "exit status: 0 it fits, or all is as recorded; 1 it does not fit, or is not as\n"
               "recorded; 2 wrong usage, or a recording could not be read; 3 not proven\n",
+    .examples = "# who holds the memory at the peak, and is the recording whole?\n"
+                "whyoom replay snapshot.pickle\n"
+                "# the allocator's settings with which it would have fitted\n"
+                "whyoom replay --sweep snapshot.pickle\n"
+                "# half the micro-batch on a smaller card\n"
+                "whyoom replay --scale micro_batch=32:16 --capacity 47GiB snapshot.pickle\n"
+                "# what grew between two snapshots of one program\n"
+                "whyoom replay --diff before.pickle after.pickle\n",
 };
 
 /* --at shows the recording as it is; --sweep and --set change it. --check takes --set for recordings without their settings. */

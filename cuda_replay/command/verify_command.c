@@ -132,6 +132,16 @@ const struct wo_command wo_command_verify = {
               "only reconstructed, a margin below the uncertainty, the GPU does not confirm\n"
               "it, a change of the program is still to be made, or the patch is not the whole\n"
               "fix. --exit-zero turns 1 into 0\n",
+    .examples = "# which fix is enough? the recording is looked for beside the log\n"
+                "whyoom verify slurm-4711.err slurm-4711.out train.sbatch\n"
+                "# with the recordings of two ranks: the worse one decides\n"
+                "whyoom verify job.err job.sh --trace snapshot.pickle \\\n"
+                "  --trace snapshot-rank1.pickle\n"
+                "# the change of your own files, to look at or for git apply\n"
+                "whyoom verify job.err job.sh --trace snapshot.pickle --patch > fix.diff\n"
+                "# change them, and submit only what is proven to fit\n"
+                "whyoom verify job.err job.sh --trace snapshot.pickle --patch --write &&\n"
+                "  sbatch job.sh\n",
 };
 
 /* Writing files needs two options, so that no mistake causes it. */

@@ -56,6 +56,12 @@ const struct wo_command wo_command_record = {
     .ending = "exit status: that of the command; 2 wrong usage; 126 the command cannot be run,\n"
               "127 it was not found. Where snapshots cannot be written, one line says so and\n"
               "the command runs without\n",
+    .examples = "# one program; its snapshots go to ./whyoom-traces\n"
+                "whyoom record -- python train.py\n"
+                "# every rank of a run on eight cards, to another folder\n"
+                "whyoom record -o traces -- torchrun --nproc-per-node 8 train.py\n"
+                "# in a batch script, where each task records itself\n"
+                "srun whyoom record --at-exit oom -- python train.py\n",
     .becomes_program = true,
 };
 

@@ -8,4 +8,5 @@ configure_file(${CPACK_SOURCE_FOLDER}/packaging/deb/copyright ${root}/doc/whyoom
 file(MAKE_DIRECTORY ${root}/zsh/vendor-completions)
 file(RENAME ${root}/zsh/site-functions/_whyoom ${root}/zsh/vendor-completions/_whyoom)
 file(REMOVE_RECURSE ${root}/zsh/site-functions)
-execute_process(COMMAND gzip -9n ${root}/man/man1/whyoom.1 COMMAND_ERROR_IS_FATAL ANY)
+file(GLOB pages ${root}/man/man*/*)
+execute_process(COMMAND gzip -9n ${pages} COMMAND_ERROR_IS_FATAL ANY)

@@ -187,6 +187,22 @@ static void test_rules_show(void **state) {
   check(RUN(NULL, "rules", "sing"), 2, NULL, "sing");
 }
 
+/* One line on a folder that cannot be read; nothing on a rule that may be in it. Built-in rules are shown all the same. */
+static void test_rules_of_no_folder(void **state) {
+  (void)state;
+  static const char *const calls[][2] = {
+      {"show", "no-such-rule"}, {"show", "fragmentaton"}, {"list", NULL}, {"check", NULL}, {"test", NULL}};
+  for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    const char *const args[] = {"rules", "--rules", "/no/such/folder", calls[i][0], calls[i][1], NULL};
+    struct wo_process_result result = run(NULL, args);
+    expect(&result, 2, NULL, "/no/such/folder: no such folder");
+    assert_int_equal(result.out_len, 0);
+    wo_process_done(&result);
+  }
+  check(RUN(NULL, "rules", "show", "fragmentation", "--rules", "/no/such/folder"), 2, "\"cause\": \"fragmentation\"",
+        "/no/such/folder: no such folder");
+}
+
 /* What a folder adds, replaces and turns off is told with its place. */
 static void test_rules_of_a_folder(void **state) {
   (void)state;
@@ -595,6 +611,7 @@ int main(void) {
       cmocka_unit_test(test_rules_of_the_site),
       cmocka_unit_test(test_rules_test),
       cmocka_unit_test(test_rules_show),
+      cmocka_unit_test(test_rules_of_no_folder),
       cmocka_unit_test(test_rules_of_a_folder),
       cmocka_unit_test(test_rules_why),
       cmocka_unit_test(test_ties_are_complaints),

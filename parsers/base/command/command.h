@@ -29,6 +29,7 @@ struct wo_command {
   const struct wo_option *options; /* that only this command has, or describes in its own way */
   size_t option_count;
   const char *ending;     /* what the exit status says */
+  const char *examples;   /* "# what for", and below it the command that does it; of real use, for the help and the manual */
   size_t help_column;     /* where the texts of options begin in the help text; 0: 23 */
   bool has_threads;       /* enters the sandbox on each of its threads, which alone read what others wrote (sandbox.h) */
   const char *needs_more; /* "on|plot": its options, and first words, that do more than read. NULL: the command itself does, so

@@ -1,4 +1,4 @@
-/* How the program ends: the same numbers for every command (docs/whyoom.1.in, EXIT STATUS). */
+/* How the program ends: the same numbers for every command (docs/man/, EXIT STATUS). */
 #ifndef WO_EXIT_CODE_H
 #define WO_EXIT_CODE_H
 

@@ -268,7 +268,29 @@ static void test_failure_leaves_the_result_alone(void **state) {
   assert_int_equal(call.width, 77);
 }
 
-/* Every line of help fits a terminal, and the text of a command names every option of its table. */
+/* Lines of examples are at most so long, since a page of the manual indents them and folds none. */
+enum { EXAMPLE_COLUMNS = 73 };
+
+/* Two to four examples, each a remark and below it the command; then the page of the manual. */
+static void expect_examples(const struct wo_command *command, struct wo_view help) {
+  struct wo_view rest = wo_view_of(command->examples);
+  size_t remarks = 0;
+  bool is_remark = false;
+  while (rest.len > 0) {
+    const struct wo_view line = wo_view_cut(&rest, '\n');
+    assert_true(line.len > 0);
+    if (is_remark) assert_false(wo_view_starts(line, "#"));
+    is_remark = wo_view_starts(line, "# ");
+    remarks += is_remark;
+    if (!is_remark && line.len > EXAMPLE_COLUMNS) fail_msg("%s: too long: %.*s", command->name, WO_SHOWN(line));
+    if (wo_view_find(help, line, 0) == WO_NOT_FOUND) fail_msg("%s: not in its help: %.*s", command->name, WO_SHOWN(line));
+  }
+  if (remarks < 2 || remarks > 4 || is_remark) fail_msg("%s: %zu examples", command->name, remarks);
+  assert_true(wo_view_starts(wo_view_of(command->examples), "# "));
+}
+
+/* Every line of help fits a terminal, and the text of a command names every option of its table. Examples and the page of the
+ * manual follow. */
 static void test_help_texts(void **state) {
   (void)state;
   for (size_t c = 0; c < wo_test_commands.count; c++) {
@@ -285,7 +307,14 @@ static void test_help_texts(void **state) {
         fail_msg("%s: --%s is not in its help text", command->name, command->options[i].name);
       wo_text_done(&spelled);
     }
-    while (rest.len > 0) assert_true(wo_view_cut(&rest, '\n').len <= 80);
+    const bool is_listed = !command->synopsis || command->synopsis[0] != '\0';
+    if (is_listed) expect_examples(command, rest);
+    struct wo_view line = rest;
+    while (rest.len > 0) {
+      line = wo_view_cut(&rest, '\n');
+      assert_true(line.len <= 80);
+    }
+    assert_true(wo_view_starts(line, "more: man whyoom"));
     wo_text_done(&help);
   }
 }
