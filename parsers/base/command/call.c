@@ -40,7 +40,7 @@ static bool read_no_sandbox(void *target, const struct wo_option_value *value) {
 /* In the order of the help text. */
 const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
     WO_OPTION("format", "FORM", "text (default), json, oneline, html (a page with\npictures), or markdown (for tickets); {json} is json",
-              WO_TO_READER(wo_call_read_format), .choices = "text|json", .about = "the form of the report"),
+              WO_TO_READER(wo_call_read_format), .choices = "text|json", .about = "the form of the report: text, json, or what else a command has"),
     WO_OPTION("json", NULL, NULL, WO_TO_READER(read_json), .about = "the report as JSON: --format json"),
     WO_OPTION("output", "FILE", "write the report to FILE", .letter = 'o', WO_TO_TEXT(struct wo_call, output),
               .path = WO_PATH_WRITTEN, .wants = "the name of a file"),
