@@ -512,7 +512,7 @@ static void find_rules(struct wo_call *call, struct wo_text *path) {
   if (!site && (settings || home)) {
     wo_text_add(path, settings ? "%s/whyoom/rules" : "%s/.config/whyoom/rules", settings ? settings : home);
     if (!path->is_failed && stat(path->ptr, &info) == 0 && S_ISDIR(info.st_mode)) call->rules_dir = wo_view_of(path->ptr);
-  } else {
+  } else if (site && site[0] != '\0') {
     call->rules_dir = wo_view_of(site);
   }
   call->are_site_rules = call->rules_dir.len > 0;

@@ -100,7 +100,8 @@ static const struct wo_err *find_trouble(const struct complaints *all) {
 static void add_complaint(const struct wo_err *complaint, struct wo_text *out) {
   if (complaint->file[0] != '\0') {
     wo_command_add_place(out, (struct wo_rule_place){.file = wo_view_of(complaint->file), .line = complaint->line});
-    wo_text_add(out, ":%u: ", complaint->column);
+    if (complaint->column > 0) wo_text_add(out, ":%u", complaint->column);
+    wo_text_add(out, ": ");
   }
   wo_text_add_clean(out, wo_view_of(complaint->message));
   wo_text_add(out, "\n");

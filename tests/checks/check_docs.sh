@@ -91,7 +91,7 @@ done
 # Files between backquotes: with a folder they are of the tree, without one some file of the tree has the name.
 (cd "$source" && find . -path ./build -prune -o -path ./.git -prune -o -type f -print | sed 's|^\./||') > "$work/tree"
 sed 's|.*/||' "$work/tree" | sort -u > "$work/names"
-for guide in ARCHITECTURE.md CONTRIBUTING.md README.md docs/*.md docs/decisions/*.md docs/gpu-results/*.md samples/*.md tests/*/*.md; do
+for guide in ARCHITECTURE.md CONTRIBUTING.md README.md docs/*.md docs/guide/*.md docs/decisions/*.md docs/gpu-results/*.md samples/*.md tests/*/*.md; do
   for page in "$source"/$guide; do
     grep -oE '`[A-Za-z0-9_./-]+\.(h|c|def|md|sh|py|cmake|txt)`' "$page" | tr -d '`' | sort -u > "$work/named" || true
     while read -r name; do
