@@ -16,7 +16,7 @@ enum { MESSAGES_MAX = 20 };
 static bool read_path(const struct wo_call *call, struct wo_job *job, const char *path, struct wo_text *errors) {
   const bool has_limit = call->time_limit_s > 0;
   if (has_limit) call->timer->start(call->time_limit_s);
-  const volatile sig_atomic_t *const is_up = has_limit ? call->timer->is_up : NULL;
+  const volatile sig_atomic_t *const is_up = has_limit ? call->timer->is_up : call->stop;
   const bool is_text = call->text.ptr && strcmp(path, "-") == 0;
   const bool is_good =
       is_text ? wo_read_text(job, call->text, call->text_name, is_up, errors) : wo_read_path(job, path, is_up, errors);

@@ -1,6 +1,9 @@
 /* libwhyoom: a call of a command is made of its arguments, run, and kept as a result. See whyoom.h. */
 #include "analyzer/library/whyoom.h"
 
+#include <assert.h>
+#include <string.h>
+
 #include "analyzer/joined/joined.h"
 #include "analyzer/library/pointer.h"
 #include "analyzer/show/seal.h"
@@ -14,48 +17,30 @@ struct whyoom_result {
   cJSON *reports; /* a list; NULL where they are not JSON */
 };
 
-static enum wo_exit run_diagnose(const struct wo_call *call) {
-  return wo_joined_diagnose(call, NULL);
-}
-
-static enum wo_exit run_replay(const struct wo_call *call) {
-  return wo_run_replay(call, NULL);
-}
-
-static enum wo_exit run_verify(const struct wo_call *call) {
-  return wo_joined_verify(call, NULL);
-}
-
+/* See run(): the functions need more than a call. */
 static const struct wo_command_entry commands[] = {
-    {&wo_command_diagnose, run_diagnose},
-    {&wo_command_budget, wo_run_budget},
-    {&wo_command_replay, run_replay},
-    {&wo_command_verify, run_verify},
+    {&wo_command_diagnose, NULL},
+    {&wo_command_budget, NULL},
+    {&wo_command_replay, NULL},
+    {&wo_command_verify, NULL},
 };
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static_assert((int)WHYOOM_STOP_READING == WO_STOP_READING && (int)WHYOOM_STOP_ALL == WO_STOP_ALL, "they are the same numbers");
 
 /* ---- The arguments ---- */
 
-/* A function of the public header and its arguments. */
-struct request {
-  const char *name; /* of the command */
-  const char *const *paths;
-  size_t path_count;
-  const char *const *options;
-  bool needs_path;
-  struct wo_view text; /* what the path "-" means; NULL: standard input */
-  const char *text_name;
-};
-
 /* As the command line would have them: "whyoom COMMAND --format=json OPTION... -- PATH...". The array is the caller's; its texts
  * are borrowed. NULL: memory is out. */
-static char **make_argv(const struct request *request, size_t option_count, int *ret_argc) {
+static char **make_argv(const struct whyoom_request *request, size_t option_count, int *ret_argc) {
   static const char *const before[] = {"whyoom", NULL, "--format=json"};
   enum { BEFORE = sizeof before / sizeof *before };
   const size_t count = BEFORE + option_count + 1 + request->path_count;
   char **const argv = count < INT32_MAX ? calloc(count + 1, sizeof *argv) : NULL;
   size_t at = 0;
   if (!argv) return NULL;
-  for (size_t i = 0; i < BEFORE; i++) argv[at++] = (char *)(uintptr_t)(before[i] ? before[i] : request->name);
+  for (size_t i = 0; i < BEFORE; i++) argv[at++] = (char *)(uintptr_t)(before[i] ? before[i] : request->command);
   for (size_t i = 0; i < option_count; i++) argv[at++] = (char *)(uintptr_t)request->options[i];
   argv[at++] = (char *)(uintptr_t) "--";
   for (size_t i = 0; i < request->path_count; i++) argv[at++] = (char *)(uintptr_t)request->paths[i];
@@ -78,13 +63,14 @@ static const char *find_refused(const struct wo_call *call) {
   return "";
 }
 
-static bool check(const struct wo_call *call, const struct request *request) {
-  const char *const refused = find_refused(call);
+/* All but the budget are of something that a path names. */
+static bool check(const struct wo_call *call) {
+  const char *const refused = find_refused(call), *const name = call->command->name;
   if (*refused)
     wo_message(call->errors, (struct wo_view){0}, "--%s is for the program alone: a library changes no file and no process",
                refused);
-  else if (request->needs_path && call->word_count == 0)
-    wo_message(call->errors, (struct wo_view){0}, "whyoom_%s needs a path", request->name);
+  else if (call->word_count == 0 && call->command != &wo_command_budget)
+    wo_message(call->errors, (struct wo_view){0}, "whyoom_%s needs a path", name);
   else
     return true;
   return false;
@@ -92,21 +78,23 @@ static bool check(const struct wo_call *call, const struct request *request) {
 
 /* ---- The call ---- */
 
-static enum wo_exit run(const struct wo_call *call, const struct request *request) {
-  size_t at = 0;
-  if (!check(call, request)) return WO_EXIT_ERROR;
-  while (commands[at].command != call->command) at++;
-  return commands[at].run(call);
+static enum wo_exit run(const struct wo_call *call, const struct whyoom_request *request) {
+  const struct wo_replay_hooks hooks = {.seconds_now = request->seconds_now};
+  if (!check(call)) return WO_EXIT_ERROR;
+  if (call->command == &wo_command_budget) return wo_run_budget(call);
+  if (call->command == &wo_command_replay) return wo_run_replay(call, &hooks);
+  return call->command == &wo_command_verify ? wo_joined_verify(call, &hooks) : wo_joined_diagnose(call, &hooks);
 }
 
 /* Runs a call that was read, on the result's texts. */
-static enum wo_exit run_call(struct wo_call *call, const struct request *request) {
+static enum wo_exit run_call(struct wo_call *call, const struct whyoom_request *request) {
   enum wo_exit code = WO_EXIT_ERROR;
   call->style.width = call->width > 0 ? call->width : 80;
   call->style.use_color = call->color == WO_COLOR_ALWAYS;
   call->style.is_verbose = call->is_verbose;
-  call->text = request->text;
+  call->text = (struct wo_view){request->text, request->text_bytes};
   call->text_name = request->text_name;
+  call->stop = request->stop;
   if (call->is_anonymous) call->pseudonyms = wo_pseudonyms_new();
   if (!call->is_anonymous || call->pseudonyms) code = run(call, request);
   if ((call->is_anonymous && !call->pseudonyms) || call->out->is_failed) code = wo_command_fail_memory(call);
@@ -114,6 +102,16 @@ static enum wo_exit run_call(struct wo_call *call, const struct request *request
   wo_show_seal_errors(call);
   wo_pseudonyms_free(call->pseudonyms);
   return code;
+}
+
+/* A call that was ended has looked at a part of its question: a report of that would be wrong, and so would its messages. */
+static bool drop_if_stopped(const struct whyoom_request *request, struct whyoom_result *result) {
+  if (!request->stop || *request->stop < WHYOOM_STOP_ALL) return false;
+  wo_text_done(&result->report);
+  wo_text_done(&result->messages);
+  result->report = result->messages = (struct wo_text){0};
+  wo_message(&result->messages, (struct wo_view){0}, "stopped");
+  return true;
 }
 
 /* One report follows the other in the text. False: memory is out. */
@@ -131,8 +129,8 @@ static bool parse_reports(struct whyoom_result *result) {
   return result->reports != NULL;
 }
 
-static void read_and_run(const struct request *request, int argc, char **argv, struct whyoom_result *result) {
-  const struct wo_commands known = {commands, sizeof commands / sizeof *commands};
+static void read_and_run(const struct whyoom_request *request, int argc, char **argv, struct whyoom_result *result) {
+  const struct wo_commands known = {commands, COMMANDS};
   struct wo_call call;
   struct wo_err err = {0};
   enum wo_exit code = WO_EXIT_ERROR;
@@ -141,26 +139,37 @@ static void read_and_run(const struct request *request, int argc, char **argv, s
     call.errors = &result->messages;
     code = run_call(&call, request);
     const bool is_json = call.format == WO_OUT_JSON && !call.list_events && result->report.len > 0;
-    if (is_json && !parse_reports(result)) code = wo_command_fail_memory(&call);
+    if (drop_if_stopped(request, result))
+      code = WO_EXIT_ERROR;
+    else if (is_json && !parse_reports(result))
+      code = wo_command_fail_memory(&call);
   } else {
     wo_message_error(&result->messages, (struct wo_view){0}, &err);
   }
   result->code = (enum whyoom_code)code;
 }
 
-static struct whyoom_result *make_result(const struct request *request) {
-  struct whyoom_result *const result = calloc(1, sizeof *result);
-  size_t option_count = 0;
-  int argc = 0;
-  while (request->options && request->options[option_count]) option_count++;
-  char **const argv = result ? make_argv(request, option_count, &argc) : NULL;
-  if (!argv) {
-    free(result);
-    return NULL;
-  }
-  read_and_run(request, argc, argv, result);
-  free((void *)argv);
-  return result;
+/* ---- The request ---- */
+
+/* What the caller's version of the struct lacks is not there. A text takes the place of the paths. */
+static struct whyoom_request complete(const struct whyoom_request *given) {
+  static const char *const dash = "-";
+  struct whyoom_request request = {0};
+  if (given) memcpy(&request, given, given->request_bytes < sizeof request ? given->request_bytes : sizeof request);
+  if (!request.text) return request;
+  if (!request.text_name) request.text_name = "<text>";
+  request.paths = &dash;
+  request.path_count = 1;
+  return request;
+}
+
+/* Only a diagnosis reads a text that is no file. */
+static const char *why_wrong(const struct whyoom_request *request) {
+  size_t at = 0;
+  if (!request->command) return "whyoom_run needs a command";
+  while (at < COMMANDS && strcmp(commands[at].command->name, request->command) != 0) at++;
+  if (at == COMMANDS) return "whyoom_run knows the commands diagnose, budget, replay and verify";
+  return request->text && commands[at].command != &wo_command_diagnose ? "only a diagnosis takes a text" : NULL;
 }
 
 /* ---- The public functions ---- */
@@ -169,35 +178,60 @@ const char *whyoom_version(void) {
   return WHYOOM_VERSION;
 }
 
+struct whyoom_result *whyoom_run(const struct whyoom_request *given) {
+  const struct whyoom_request request = complete(given);
+  const char *const wrong = why_wrong(&request);
+  struct whyoom_result *const result = calloc(1, sizeof *result);
+  size_t option_count = 0;
+  int argc = 0;
+  if (result && wrong) {
+    result->code = WHYOOM_ERROR;
+    wo_message(&result->messages, (struct wo_view){0}, "%s", wrong);
+    return result;
+  }
+  while (request.options && request.options[option_count]) option_count++;
+  char **const argv = result ? make_argv(&request, option_count, &argc) : NULL;
+  if (!argv) {
+    free(result);
+    return NULL;
+  }
+  read_and_run(&request, argc, argv, result);
+  free((void *)argv);
+  return result;
+}
+
+static struct whyoom_result *run_paths(const char *command, const char *const *paths, size_t path_count,
+                                       const char *const *options) {
+  return whyoom_run(&(struct whyoom_request){.request_bytes = sizeof(struct whyoom_request),
+                                             .command = command,
+                                             .paths = paths,
+                                             .path_count = path_count,
+                                             .options = options});
+}
+
 struct whyoom_result *whyoom_diagnose(const char *const *paths, size_t path_count, const char *const *options) {
-  return make_result(&(struct request){
-      .name = wo_command_diagnose.name, .paths = paths, .path_count = path_count, .options = options, .needs_path = true});
+  return run_paths("diagnose", paths, path_count, options);
 }
 
 struct whyoom_result *whyoom_diagnose_text(const char *text, size_t text_bytes, const char *name, const char *const *options) {
-  static const char *const dash = "-";
-  return make_result(&(struct request){.name = wo_command_diagnose.name,
-                                       .paths = &dash,
-                                       .path_count = 1,
-                                       .options = options,
-                                       .needs_path = true,
-                                       .text = {text ? text : "", text ? text_bytes : 0},
-                                       .text_name = name ? name : "<text>"});
+  return whyoom_run(&(struct whyoom_request){.request_bytes = sizeof(struct whyoom_request),
+                                             .command = "diagnose",
+                                             .options = options,
+                                             .text = text ? text : "",
+                                             .text_bytes = text ? text_bytes : 0,
+                                             .text_name = name});
 }
 
 struct whyoom_result *whyoom_budget(const char *const *paths, size_t path_count, const char *const *options) {
-  return make_result(
-      &(struct request){.name = wo_command_budget.name, .paths = paths, .path_count = path_count, .options = options});
+  return run_paths("budget", paths, path_count, options);
 }
 
 struct whyoom_result *whyoom_replay(const char *const *paths, size_t path_count, const char *const *options) {
-  return make_result(&(struct request){
-      .name = wo_command_replay.name, .paths = paths, .path_count = path_count, .options = options, .needs_path = true});
+  return run_paths("replay", paths, path_count, options);
 }
 
 struct whyoom_result *whyoom_verify(const char *const *paths, size_t path_count, const char *const *options) {
-  return make_result(&(struct request){
-      .name = wo_command_verify.name, .paths = paths, .path_count = path_count, .options = options, .needs_path = true});
+  return run_paths("verify", paths, path_count, options);
 }
 
 void whyoom_free(struct whyoom_result *result) {

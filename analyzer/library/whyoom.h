@@ -1,6 +1,6 @@
 /* libwhyoom: why a GPU job ran out of memory, what to change, and whether that fits, as functions.
  *
- * Each of the five functions below does what the command of its name does, and takes its options as they are written on a
+ * Each of the functions below does what the command of its name does, and takes its options as they are written on a
  * command line (`whyoom help COMMAND`). It returns a result, which holds the exit status, the report and the messages. Nothing
  * is printed, no signal is handled, no variable of the environment is read, no file is written and no thread is started.
  *
@@ -57,8 +57,8 @@ WHYOOM_API struct whyoom_result *whyoom_diagnose(const char *const *paths, size_
 WHYOOM_API struct whyoom_result *whyoom_diagnose_text(const char *text, size_t text_bytes, const char *name,
                                                       const char *const *options);
 
-/* What uses the memory: from the settings that the options name (--params, --capacity, ...), or from the files of one job. With a card
- * the code says whether it fits. */
+/* What uses the memory: from the settings that the options name (--params, --capacity, ...), or from the files of one job. With a
+ * card the code says whether it fits. */
 WHYOOM_API struct whyoom_result *whyoom_budget(const char *const *paths, size_t path_count, const char *const *options);
 
 /* Replays recordings on the model of the allocator, or on a GPU (--on gpu), with the changes that the options name. One report
@@ -67,6 +67,31 @@ WHYOOM_API struct whyoom_result *whyoom_replay(const char *const *paths, size_t 
 
 /* Diagnoses one job and proves its fixes on its recording. At least one path. */
 WHYOOM_API struct whyoom_result *whyoom_verify(const char *const *paths, size_t path_count, const char *const *options);
+
+/* How much of a call another thread ends; the call then returns soon. A call that has read its logs has no reading to stop. */
+enum whyoom_stop {
+  WHYOOM_STOP_READING = 1, /* logs are read no further: WHYOOM_ERROR, and the report of what was read says so */
+  WHYOOM_STOP_ALL = 2      /* replays end as well: WHYOOM_ERROR without a report */
+};
+
+/* A call with all that it can be given. Members that are 0 or NULL are as if they were not there. */
+struct whyoom_request {
+  size_t request_bytes; /* sizeof(struct whyoom_request): later versions may have more members at the end */
+  const char *command;  /* "diagnose", "budget", "replay" or "verify" */
+  const char *const *paths;
+  size_t path_count;
+  const char *const *options;
+  const char *text; /* with "diagnose", in place of paths: as for whyoom_diagnose_text */
+  size_t text_bytes;
+  const char *text_name;
+  /* Where another thread, or a handler of a signal, writes an enum whyoom_stop while the call runs; 0 before. A call that waits
+   * for a pipe or a lost disk sees it when that answers. */
+  const volatile int *stop;
+  double (*seconds_now)(void); /* a steady clock, asked on this thread: reports of replays say how long these took */
+};
+
+/* Runs a call. */
+WHYOOM_API struct whyoom_result *whyoom_run(const struct whyoom_request *request);
 
 /* Frees a result, and every text that was read from it. NULL allowed. */
 WHYOOM_API void whyoom_free(struct whyoom_result *result);

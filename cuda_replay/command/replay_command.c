@@ -218,6 +218,7 @@ static void replay_path(struct run *run, const char *path) {
     fail(run, path, &err);
     return;
   }
+  recording->stop = run->call->stop;
   wo_recording_anonymize(recording, run->call->pseudonyms);
   for (size_t i = 0; i < recording->traces.count; i++) {
     const struct wo_trace *const trace = &recording->traces.items[i];

@@ -214,6 +214,7 @@ static bool open_traces(struct run *run) {
     const size_t before = run->subject_count;
     enum wo_status status = wo_trace_open(run->args->traces[i].ptr, &recording, &err);
     if (status == WO_OK) run->recordings[run->recording_count++] = recording;
+    if (status == WO_OK) recording->stop = run->call->stop;
     if (status == WO_OK) wo_recording_anonymize(recording, run->call->pseudonyms);
     if (status == WO_OK) status = add_subjects(run, recording, shown_path(run, i), &err);
     if (status == WO_OK && run->subject_count == before && recording->traces.count > 0) {
@@ -241,6 +242,7 @@ static bool reconstruct(struct run *run) {
     return true;
   }
   if (status == WO_OK) run->recordings[run->recording_count++] = recording;
+  if (status == WO_OK) recording->stop = run->call->stop;
   if (status == WO_OK) status = add_subjects(run, recording, (struct wo_view){0}, &err);
   if (status != WO_OK) fail(run, (struct wo_view){0}, &err);
   return status == WO_OK;

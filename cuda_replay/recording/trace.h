@@ -182,6 +182,7 @@ struct wo_recording {
   WO_VEC(struct wo_annotation) annotations; /* by rising time */
   WO_VEC(struct wo_view) settings_texts;    /* strings of WO_ACTION_SETTINGS */
   WO_VEC(struct wo_view) notes;             /* one sentence each: something was skipped, guessed or cut, with its place */
+  const volatile int *stop;                 /* enum wo_stop, of another thread: WO_STOP_ALL ends its replays. NULL: never */
 };
 
 /* A recording that holds only stream 0 and the default pool. NULL when memory is out. */

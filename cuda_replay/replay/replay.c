@@ -289,6 +289,7 @@ static enum wo_status run_requests(struct run *run) {
   const struct wo_alloc_pattern *const pattern = run->pattern;
   const struct wo_replay_observer on_step = run->options->on_step;
   const bool *const stop = run->options->stop;
+  const volatile int *const stop_call = pattern->recording->stop;
   for (uint32_t i = 0; i < pattern->requests.count; i++) {
     const enum wo_status status = run_request(run, &pattern->requests.items[i], i);
     if (status != WO_OK) return fail(run, status);
@@ -296,6 +297,7 @@ static enum wo_status run_requests(struct run *run) {
     if (on_step.on_step) on_step.on_step(on_step.state, i, run->allocator);
     if (run->options->stops_at_oom && run->outcome->has_oom) break;
     if (stop && *stop) break;
+    if (stop_call && *stop_call == WO_STOP_ALL) return wo_err_set(run->err, WO_E_IO, "stopped");
   }
   return WO_OK;
 }

@@ -54,7 +54,7 @@ struct wo_replay_outcome {
 };
 
 /* Runs a pattern. WO_OK also if a request met an OOM. Others: the device failed (its message is in *err), the start state does
- * not fit the settings (WO_E_USAGE), memory. */
+ * not fit the settings (WO_E_USAGE), memory, the recording's `stop` (WO_E_IO). */
 enum wo_status wo_replay_run(const struct wo_alloc_pattern *pattern, const struct wo_replay_options *options,
                              struct wo_replay_outcome *ret_outcome, struct wo_err *err);
 

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the program that $WHYOOM_BINARY names into the wheel, and gives the wheel the tag of the systems that can run it.
+"""Puts the program that $WHYOOM_BINARY names, and the library that $WHYOOM_SHARED names, into the wheel, and gives the wheel the tag of
+the systems that can run them.
 
 static: it needs the kernel alone, no C library of the system. So it runs under any: glibc (manylinux) and musl (musllinux).
 dynamically linked: it needs the libraries of the system where it was built. Such a wheel is for that system: linux, no manylinux.
-no $WHYOOM_BINARY: no program is in the wheel, any system can have it, and the package looks for a program that is installed already.
+a library: it is dynamically linked.
+none of them: no program is in the wheel, any system can have it, and the package looks for a program that is installed already.
 """
 import os
 import struct
 import sys
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 MACHINES = {62: "x86_64", 183: "aarch64"}  # e_machine of ELF
+PARTS = {"WHYOOM_BINARY": "whyoom/_bin/whyoom", "WHYOOM_SHARED": "whyoom/_bin/libwhyoom.so.0"}
 PT_DYNAMIC, PT_INTERP, DT_NULL, DT_NEEDED = 2, 3, 0, 1
 
 
@@ -48,6 +51,13 @@ def is_dynamic(content: bytes) -> bool:
     return False
 
 
+def narrowest(tags: List[str]) -> str:
+    """Of the tags of several parts the one of the systems that can run all of them."""
+    if len({tag.endswith("x86_64") for tag in tags}) > 1:
+        raise ValueError("the program and the library are for different machines")
+    return min(tags)  # "linux" is before "manylinux"
+
+
 class WhyoomBuildHook(BuildHookInterface):
     PLUGIN_NAME = "custom"
 
@@ -58,13 +68,13 @@ class WhyoomBuildHook(BuildHookInterface):
             name, above = os.path.basename(path), os.path.join(self.root, path)
             if os.path.isfile(above) and not os.path.isfile(os.path.join(self.root, name)):
                 included[above] = f"whyoom-{self.metadata.version}.dist-info/licenses/{name}"
-        program = os.environ.get("WHYOOM_BINARY")
-        if not program:
+        parts = {place: os.path.abspath(os.environ[name]) for name, place in PARTS.items() if os.environ.get(name)}
+        if not os.environ.get("WHYOOM_BINARY"):
             print("whyoom: $WHYOOM_BINARY is not set, the wheel holds no program", file=sys.stderr)
+        if not parts:
             return
-        program = os.path.abspath(program)
         if version == "editable":
             raise ValueError("an editable install holds no program; set $WHYOOM in place of $WHYOOM_BINARY")
-        build_data["tag"] = f"py3-none-{platform_tag(program)}"
+        build_data["tag"] = f"py3-none-{narrowest([platform_tag(path) for path in parts.values()])}"
         build_data["pure_python"] = False
-        included[program] = "whyoom/_bin/whyoom"
+        included.update({path: place for place, path in parts.items()})

@@ -28,6 +28,13 @@ enum wo_status {
       WO_STATUS_COUNT_
 };
 
+/* How much of a call another thread ends while it runs: the values of a number that only grows. */
+enum wo_stop {
+  WO_STOP_NOTHING,
+  WO_STOP_READING, /* logs are read no further, and what was read is reported */
+  WO_STOP_ALL      /* there is no report */
+};
+
 /* Where and why something failed. `file` is "" when there is none; `line` and `column` count from 1 and are 0 when unknown;
  * `offset` is in bytes from the start of the input. `message` is one sentence without a final full stop. */
 struct wo_err {

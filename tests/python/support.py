@@ -8,13 +8,16 @@ import sys
 import tempfile
 import unittest
 
+import whyoom
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = SOURCE / "packaging" / "python"
 SAMPLES = SOURCE / "samples"
 RECORDINGS = SOURCE / "tests" / "recordings"
 WHYOOM = os.environ.get("WHYOOM", "")
 STORE = pathlib.Path.home() / ".cache" / "whyoom-training"  # of tests/training/run
-KEPT = ("PATH", "HOME", "LANG", "PYENV_VERSION", "WHYOOM")
+KEPT = ("PATH", "HOME", "LANG", "PYENV_VERSION", "WHYOOM", "WHYOOM_LIBRARY")
+LIBRARY = os.environ.get("WHYOOM_TESTED_LIBRARY", "")
 
 MESSAGE = (
     "CUDA out of memory. Tried to allocate 2.32 GiB. GPU 0 has a total capacity of 23.64 GiB of which 1.55 GiB is free. Including "
@@ -25,8 +28,13 @@ MESSAGE = (
 
 class Case(unittest.TestCase):
     maxDiff = None
+    library = ""  # the program is asked
 
     def setUp(self):
+        if self.library is None:
+            self.skipTest("no library was built (-DWHYOOM_LIBRARY=ON)")
+        self.set_environment(WHYOOM_LIBRARY=self.library)
+        self.assertEqual(whyoom.backend().kind, "library" if self.library else "program")
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="whyoom-python."))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
@@ -52,6 +60,14 @@ class Case(unittest.TestCase):
         plain.update(environment or {})
         return subprocess.run([python, str(path), *arguments], cwd=self.folder, env=plain, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, universal_newlines=True, timeout=300)
+
+
+def both_ways(case, without=()):
+    """The tests of the class again, with the library asked in this process."""
+    name = case.__name__ + "InProcess"
+    made = type(name, (case,), {"__module__": case.__module__, "library": LIBRARY or None, **dict.fromkeys(without)})
+    setattr(sys.modules[case.__module__], name, made)
+    return case
 
 
 def stores():

@@ -15,7 +15,7 @@ import unittest
 from unittest import mock
 
 import whyoom
-from support import MESSAGE, PACKAGE, RECORDINGS, SAMPLES, SOURCE, WHYOOM, Case
+from support import MESSAGE, PACKAGE, RECORDINGS, SAMPLES, SOURCE, WHYOOM, Case, both_ways
 from whyoom import _budget, _diagnosis, _program, _records, _replay
 
 PAGES = {_diagnosis.Diagnosis: "report-1", _budget.Budget: "budget-1", _replay.Replay: "replay-1"}
@@ -31,6 +31,7 @@ def files_of(sample):
     return sorted(path for path in sample.iterdir() if path.is_file() and path.suffix != ".md")
 
 
+@both_ways
 class Diagnose(Case):
     def test_samples(self):
         for sample in sorted(path for path in SAMPLES.iterdir() if any(path.glob("slurm-*.err"))):
@@ -46,6 +47,16 @@ class Diagnose(Case):
                 self.assertEqual(found.evidence_of(found.failure.evidence).line, next(
                     item["line"] for item in raw["evidence"] if item["id"] == raw["failure"]["evidence"]))
                 self.assertIn("CHANGE FIRST", str(found))
+
+    def test_sample_program(self):
+        program = (SAMPLES / "library" / "diagnose.py").read_text()
+        done = self.run_python(program, *map(str, files_of(SAMPLES / "lora-7b-24g")))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.stdout.splitlines()[0], "job 90817: 2.32 GiB more did not fit: the batch is too large for a card of 23.64 GiB")
+        self.assertRegex(done.stdout, r"(?m)^  fix: micro-batch 2 -> 1.*\n  missing: [0-9]+ MiB$")
+        done = self.run_python(program, "/no/such.err")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("cannot be opened", done.stderr)
 
     def test_forms(self):
         found = whyoom.diagnose(files_of(SAMPLES / "lora-7b-24g"))
@@ -119,6 +130,7 @@ class Diagnose(Case):
         self.assertEqual(len({found.cause.id, found.fix.id, found.fix.changes[0]}), 3, "records can be members of a set")
 
 
+@both_ways
 class Replays(Case):
     def test_recordings(self):
         for path in sorted(RECORDINGS.glob("*.jsonl")):
@@ -147,6 +159,7 @@ class Replays(Case):
             whyoom.replay(RECORDINGS / "small.jsonl")
 
 
+@both_ways
 class Budgets(Case):
     OPTIONS = dict(model="llama-3.1-8b", dtype="bf16", zero=3, gpus=8, micro_batch=1, seq_len=2048, capacity=80 << 30)
 
@@ -184,6 +197,7 @@ class Budgets(Case):
                     self.assertEqual(required[plain] - {field.name.rstrip("_") for field in dataclasses.fields(other)}, set(), name)
 
 
+@both_ways
 class Errors(Case):
     def test_messages(self):
         cases = (
@@ -191,8 +205,11 @@ class Errors(Case):
             (lambda: whyoom.diagnose("no such.err"), "no such file, and as a text it says nothing", None),
             (lambda: whyoom.diagnose([]), "no path is given", None),
             (lambda: whyoom.diagnose(""), "no path is given", None),
+            (lambda: whyoom.replay([]), "no path is given", None),
+            (lambda: whyoom.budget(version=True), "version is no option here", None),
             (lambda: whyoom.diagnose(b""), "is empty", 2),
-            (lambda: whyoom.diagnose("a\0b"), "cannot be run: embedded null byte", None),
+            (lambda: whyoom.diagnose("a\0b"), "cannot be the name of a file", None),
+            (lambda: whyoom.diagnose("a\ud800b.err"), "cannot be the name of a file", None),
             (lambda: whyoom.diagnose(SAMPLES), "several jobs", 1),
             (lambda: whyoom.budget(modl=3), "unknown option --modl; did you mean --model", 2),
             (lambda: whyoom.budget(model="nope"), "no model of known shape", 2),
@@ -211,6 +228,8 @@ class Errors(Case):
         with self.assertRaises(TypeError):
             whyoom.diagnose([3])
 
+
+class Programs(Case):
     def program(self, text):
         path = self.folder / "whyoom"
         path.write_text("#!/bin/sh\n" + text)
@@ -219,8 +238,8 @@ class Errors(Case):
 
     def test_strange_programs(self):
         for text, words in (
-            ("sleep 60", "did not end within 0.3 seconds"),
-            ("exec cat /dev/zero", "more than 268435456 bytes|did not end"),
+            ("sleep 60", "no answer within 0.3 seconds"),
+            ("exec cat /dev/zero", "more than 268435456 bytes|no answer within"),
             ("kill -SEGV $$", "ended by signal 11"),
             ("echo hello", "is no JSON"),
             ("echo '{}'", "several jobs"),
@@ -266,6 +285,7 @@ class Errors(Case):
             self.assertEqual((done.returncode, done.stdout, done.stderr), (status, plain.stdout, plain.stderr))
 
 
+@both_ways
 class Pandas(Case):
     def test_without(self):
         found = whyoom.budget(**Budgets.OPTIONS)

@@ -9,7 +9,7 @@ import types
 from unittest import mock
 
 import whyoom
-from support import MESSAGE, Case, environment_with
+from support import MESSAGE, Case, both_ways, environment_with
 
 OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {"__module__": "torch"})
 XlaRuntimeError = type("XlaRuntimeError", (RuntimeError,), {"__module__": "jaxlib"})
@@ -27,6 +27,7 @@ class Cuda:
         self.memory = types.SimpleNamespace(_dump_snapshot=dump or (lambda path: pathlib.Path(path).write_bytes(b"\x80\x04N.")))
 
 
+@both_ways
 class Watch(Case):
     def setUp(self):
         super().setUp()
@@ -149,7 +150,7 @@ class Watch(Case):
         self.raised(broken())
         with mock.patch("whyoom._watch._report", side_effect=KeyboardInterrupt):
             self.assertIn("no diagnosis: KeyboardInterrupt", self.raised(OutOfMemoryError(MESSAGE)))
-        self.set_environment(WHYOOM="/no/such")
+        self.set_environment(WHYOOM="/no/such", WHYOOM_LIBRARY="")
         self.assertIn("no diagnosis: $WHYOOM is no program", self.raised(OutOfMemoryError(MESSAGE)))
         with mock.patch.object(sys, "stderr", None):
             with self.assertRaises(OutOfMemoryError):
@@ -226,6 +227,8 @@ class Real(Case):
         done = self.run_python(JAX, environment=self.need("jax"))
         self.assertIn("OUT OF GPU MEMORY", done.stderr)
 
+
+both_ways(Real, without=("test_torch_with_a_card", "test_transformers_added_later"))  # they take long, and ask as the others do
 
 TORCH = f"""
 import sys, torch, whyoom

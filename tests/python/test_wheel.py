@@ -15,7 +15,7 @@ import zipfile
 from unittest import mock
 
 import whyoom
-from support import PACKAGE, SAMPLES, SOURCE, WHYOOM, Case
+from support import PACKAGE, SAMPLES, SOURCE, WHYOOM, Case, both_ways
 
 
 def has(*modules):
@@ -60,6 +60,13 @@ class Tag(Case):
         for content in (b"#!/bin/sh\n", b"", elf(machine=3), b"\x7fELF\x01\x01" + bytes(80)):
             with self.assertRaises(ValueError):
                 self.tag(content)
+
+    def test_two_parts(self):
+        narrowest, static = build_hook().narrowest, "manylinux2014_x86_64.musllinux_1_1_x86_64"
+        self.assertEqual(narrowest([static]), static)
+        self.assertEqual(narrowest([static, "linux_x86_64"]), "linux_x86_64")
+        with self.assertRaises(ValueError):
+            narrowest([static, "linux_aarch64"])
 
     @unittest.skipUnless(shutil.which("readelf"), "readelf is not installed")
     def test_this_program(self):
@@ -110,6 +117,12 @@ class Wheel(Case):
         with zipfile.ZipFile(wheel) as archive:
             tags = re.findall("^Tag: (.*)$", archive.read(f"whyoom-{whyoom.__version__}.dist-info/WHEEL").decode(), re.MULTILINE)
         self.assertEqual(tags, ["py3-none-manylinux2014_x86_64", "py3-none-musllinux_1_1_x86_64"])
+        library = self.folder / "library"
+        library.write_bytes(elf(headers=[1, 2], dynamic=[5, 1, 0]))
+        both = self.build("both", program, WHYOOM_SHARED=str(library))
+        self.assertEqual(both.name, f"whyoom-{whyoom.__version__}-py3-none-linux_x86_64.whl")
+        with zipfile.ZipFile(both) as archive:
+            self.assertEqual(archive.read("whyoom/_bin/libwhyoom.so.0"), library.read_bytes())
         plain = self.build("plain", None)
         self.assertTrue(plain.name.endswith("-py3-none-any.whl"))
         with zipfile.ZipFile(plain) as archive:
@@ -153,6 +166,7 @@ class Wheel(Case):
         self.assertIn(b"whyoom: the program whyoom was not found", done.stderr)
 
 
+@both_ways
 class Readme(Case):
     def test_examples(self):
         text = (PACKAGE / "README.md").read_text()

@@ -159,7 +159,8 @@ static void test_rules_of_the_site(void **state) {
   expect_rules((const char *const[]){site, NULL}, show, 0, "site error", NULL);
   expect_rules((const char *const[]){user, NULL}, show, 0, "site error", NULL);
   expect_rules((const char *const[]){user, "WHYOOM_RULES=", NULL}, show, 2, NULL, "of-the-site");
-  expect_rules((const char *const[]){user, "WHYOOM_RULES=", NULL}, (const char *const[]){log_path, NULL}, 1, "", NULL);
+  expect_rules((const char *const[]){user, "WHYOOM_RULES=", NULL}, (const char *const[]){log_path, NULL}, 1, "OUT OF GPU MEMORY",
+               NULL);
   expect_rules(NULL, show, 2, NULL, "of-the-site");
   expect_rules((const char *const[]){"WHYOOM_RULES=/no/such/folder", NULL}, (const char *const[]){log_path, NULL}, 2, NULL,
                "/no/such/folder");

@@ -107,6 +107,7 @@ struct wo_call {
   bool is_stdout_terminal; /* also behind a pager */
   bool is_here;            /* a call of scan without the word: without a folder it is of the present one */
   const struct wo_timer *timer;
+  const volatile int *stop;         /* enum wo_stop, of another thread; NULL: never. By libwhyoom */
   struct wo_view text;              /* what the path "-" means; NULL: standard input. By libwhyoom, */
   const char *text_name;            /* and how it is called in reports */
   struct wo_pseudonyms *pseudonyms; /* of --anonymize: names in what is shown are replaced with them. NULL: they stay */

@@ -6,13 +6,13 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, TypeVar, Un
 
 from whyoom._budget import Budget
 from whyoom._diagnosis import Diagnosis
-from whyoom._program import SIZE_LIMIT_BYTES, TIME_LIMIT_SECONDS, Error, Limits, path_argument
+from whyoom._question import SIZE_LIMIT_BYTES, TIME_LIMIT_SECONDS, Error, Limits, Question, path_argument
 from whyoom._records import Call, Option, Report, objects_of, options_of
 from whyoom._replay import Replay
 
 Path = Union[str, "os.PathLike[str]"]
 R = TypeVar("R", bound=Report)
-_FORMS = ("--format", "--json", "--output", "--color", "--no-color", "--help", "--quiet")
+_FORMS = ("--format", "--json", "--output", "--color", "--no-color", "--help", "--version", "--quiet")
 
 
 def diagnose(
@@ -30,14 +30,12 @@ def diagnose(
     exception are text. So is a str with a line break, and one with a blank that is no file; `is_text` decides where that is not meant.
     A log that takes longer than half the time is read no further, and is reported as far as it was read.
     """
-    given, text = _inputs(paths_or_text, is_text)
-    command = ["--time-limit", str(max(1, int(time_limit_seconds / 2)))] if time_limit_seconds is not None else []
-    if anonymize:
-        command.append("--anonymize")
+    paths, text = _inputs(paths_or_text, is_text)
+    options = ["--anonymize"] if anonymize else []
     if rules is not None:
-        command += ["--rules", path_argument(rules)]
-    limits = Limits(time_limit_seconds, size_limit_bytes)
-    found = _ask(Diagnosis, command, given, text, limits, "the files are those of several jobs; give the files of one")
+        options.append(f"--rules={path_argument(rules)}")
+    question = Question("diagnose", tuple(options), tuple(paths), text, Limits(time_limit_seconds, size_limit_bytes))
+    found = _ask(Diagnosis, question, "the files are those of several jobs; give the files of one")
     if text is not None and isinstance(paths_or_text, str) and is_text is None and not found.evidence and "\n" not in paths_or_text:
         raise Error(f"{paths_or_text!r}: no such file, and as a text it says nothing of a job (is_text=True reads it all the same)")
     return found
@@ -55,9 +53,10 @@ def replay(
     Options are those of `whyoom replay --help`: sweep=True, capacity="79.1GiB", set={"expandable_segments": True},
     scale={"micro_batch": (32, 16)}, transform=["checkpoint"], device=1, from_=1000. A recording of several devices needs `device`.
     """
-    words = options_of(options, (*_FORMS, "--diff"))
-    limits = Limits(time_limit_seconds, size_limit_bytes)
-    return _ask(Replay, ["replay"], words + _paths(path), None, limits, "there are several recordings or devices; give one, with device=0")
+    paths = _some_paths(path)
+    words = tuple(options_of(options, (*_FORMS, "--diff")))
+    question = Question("replay", words, tuple(paths), None, Limits(time_limit_seconds, size_limit_bytes))
+    return _ask(Replay, question, "there are several recordings or devices; give one, with device=0")
 
 
 def budget(
@@ -71,8 +70,9 @@ def budget(
     Options are those of `whyoom budget --help`: model="llama-3.1-8b", dtype="bf16", micro_batch=2, master_weights=True,
     capacity="47.4GiB" (a number is bytes), frozen=["reference=7B:bf16"].
     """
-    words = options_of(options, _FORMS)
-    return _ask(Budget, ["budget"], words + _paths(paths), None, Limits(time_limit_seconds, size_limit_bytes), "")
+    words = tuple(options_of(options, _FORMS))
+    question = Question("budget", words, tuple(_paths(paths)), None, Limits(time_limit_seconds, size_limit_bytes))
+    return _ask(Budget, question, "")
 
 
 def _paths(given: Union[Path, Sequence[Path]]) -> List[str]:
@@ -80,22 +80,26 @@ def _paths(given: Union[Path, Sequence[Path]]) -> List[str]:
     return [path_argument(path) for path in several]
 
 
+def _some_paths(given: Union[Path, Sequence[Path]]) -> List[str]:
+    paths = _paths(given)
+    if not paths or "" in paths:
+        raise Error("no path is given")
+    return paths
+
+
 def _inputs(given: Any, is_text: Optional[bool]) -> Tuple[List[str], Optional[bytes]]:
-    """The arguments of the program, and the text for its standard input."""
+    """The paths, or the text."""
     if isinstance(given, BaseException):
         given = "".join(traceback.format_exception(type(given), given, given.__traceback__))
         is_text = True
     if isinstance(given, (bytes, bytearray)):
-        return ["-"], bytes(given)
+        return [], bytes(given)
     if isinstance(given, str):
         if is_text is None:
             is_text = "\n" in given or (any(letter.isspace() for letter in given) and not _exists(given))
         if is_text:
-            return ["-"], given.encode("utf-8", "surrogateescape" if _is_escaped(given) else "replace")
-    paths = _paths(given)
-    if not paths or "" in paths:
-        raise Error("no path is given")
-    return paths, None
+            return [], given.encode("utf-8", "surrogateescape" if _is_escaped(given) else "replace")
+    return _some_paths(given), None
 
 
 def _exists(path: str) -> bool:
@@ -114,14 +118,19 @@ def _is_escaped(text: str) -> bool:
     return True
 
 
-def _ask(made: Type[R], command: List[str], arguments: List[str], text: Optional[bytes], limits: Limits, several: str) -> R:
-    call = Call(command, arguments, text, limits)
+def _ask(made: Type[R], question: Question, several: str) -> R:
+    call = Call(question)
     answer = call.ask("json")
     objects: List[Dict[str, Any]] = objects_of(answer)
     if any(not isinstance(item, dict) or item.get("schema") != made.schema_name for item in objects) or len(objects) != 1:
-        raise Error(several or f"the program's answer is not {made.schema_name}", answer.exit_status)
+        raise Error(several or f"the answer is not {made.schema_name}", answer.exit_status)
     raw = objects[0]
     inputs = raw.get("inputs")
-    if answer.exit_status == 2 and made is Diagnosis and inputs and all(item.get("unreadable") for item in inputs):
+    if answer.exit_status == 2 and made is Diagnosis and inputs and not any(_is_read(item) for item in inputs):
         raise Error(answer.messages, answer.exit_status)
     return made.from_answer(call, answer, raw)
+
+
+def _is_read(item: Dict[str, Any]) -> bool:
+    """Whether at least a part of the input was read."""
+    return not item.get("unreadable") or item.get("lines", 0) > 0

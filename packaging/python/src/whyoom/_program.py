@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program `whyoom`: where it is, and how it is asked. No other module of the package knows that it is a program.
-
-A library can take its place: `ask` is the one function to replace.
-"""
+"""The program `whyoom`: where it is, and how it is asked."""
 import contextlib
 import os
 import selectors
@@ -10,33 +7,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Dict, List, NamedTuple, NoReturn, Optional, Sequence, Union
+from typing import Dict, List, NoReturn, Optional
 
-TIME_LIMIT_SECONDS = 300.0
-SIZE_LIMIT_BYTES = 256 << 20
+from whyoom._question import Answer, Error, Limits, Question, half_time
+
 _CHUNK_BYTES = 1 << 16
 _MESSAGES_LIMIT_BYTES = 1 << 20  # of the program's standard error; the rest is read and dropped
-
-
-class Error(Exception):
-    """The program could not answer. The text is the program's own message where there is one."""
-
-    def __init__(self, message: str, exit_status: Optional[int] = None) -> None:
-        super().__init__(message)
-        self.exit_status = exit_status
-
-
-class Limits(NamedTuple):
-    """The most that one question may take; None is no limit."""
-
-    time_seconds: Optional[float] = TIME_LIMIT_SECONDS
-    size_bytes: Optional[int] = SIZE_LIMIT_BYTES  # of the text that is handed over, and of the answer
-
-
-class Answer(NamedTuple):
-    output: str
-    messages: str  # what the program said on standard error
-    exit_status: int
 
 
 def bundled_path() -> Path:
@@ -80,25 +56,30 @@ def _environment() -> Dict[str, str]:
     return environment
 
 
-def ask(arguments: Sequence[str], text: Optional[bytes] = None, limits: Limits = Limits(), folder: Optional[str] = None) -> Answer:
-    """Runs the program in `folder` with `text` on its standard input. Raises Error where it cannot run, or needs more than the limits."""
-    if text is not None and limits.size_bytes is not None and len(text) > limits.size_bytes:
-        raise Error(f"the text has {len(text)} bytes, more than the limit of {limits.size_bytes}")
-    path = find()
+def _words(question: Question) -> List[str]:
+    """The arguments: everything behind "--" is a path, and not the name of a command."""
+    half = half_time(question)
+    command = [] if question.command == "diagnose" else [question.command]
+    limit = [] if half is None else [f"--time-limit={max(1, int(half))}"]
+    return [*command, *limit, *question.options, "--", *(question.paths if question.text is None else ("-",))]
+
+
+def ask(question: Question, path: str) -> Answer:
+    """Runs the program at `path`, with the text on its standard input. Error where it cannot run, or needs more than the limits."""
     try:
         # With /dev/null the program does not wait for a terminal or a pipe of this process.
         process = subprocess.Popen(
-            [path, *arguments],
-            stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
+            [path, *_words(question)],
+            stdin=subprocess.DEVNULL if question.text is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd=folder,
+            cwd=question.folder,
             env=_environment(),
         )
-    except (OSError, ValueError) as error:  # ValueError: an argument holds a NUL
+    except OSError as error:
         raise Error(f"{path} cannot be run: {error}") from error
     try:
-        output, messages = _talk(process, text or b"", limits)
+        output, messages = _talk(process, question.text or b"", question.limits)
         status = process.wait()
     except BaseException:
         process.kill()
@@ -131,7 +112,7 @@ def _talk(process: "subprocess.Popen[bytes]", text: bytes, limits: Limits) -> "t
         while selector.get_map():
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
-                raise Error(f"the program did not end within {limits.time_seconds} seconds")
+                raise Error(f"there was no answer within {limits.time_seconds} seconds")
             for key, _ in selector.select(left):
                 if key.data == "text":
                     with contextlib.suppress(BlockingIOError):
@@ -150,21 +131,10 @@ def _talk(process: "subprocess.Popen[bytes]", text: bytes, limits: Limits) -> "t
                     continue
                 sizes_bytes[key.data] += len(chunk)
                 if key.data == "output" and limits.size_bytes is not None and sizes_bytes["output"] > limits.size_bytes:
-                    raise Error(f"the program's answer has more than {limits.size_bytes} bytes")
+                    raise Error(f"the answer has more than {limits.size_bytes} bytes")
                 if key.data == "output" or sizes_bytes["messages"] <= _MESSAGES_LIMIT_BYTES:
                     read[key.data].append(chunk)
     return b"".join(read["output"]), b"".join(read["messages"])
-
-
-def path_argument(path: Union[str, "os.PathLike[str]"]) -> str:
-    """A path as the program takes it: no option, and no number of a job unless it is a plain str."""
-    word = os.fspath(path)
-    if not isinstance(word, str):
-        raise TypeError(f"a path is str or os.PathLike[str], not {type(path).__name__}")
-    is_job = isinstance(path, str)
-    if word.startswith("-") or (not is_job and word.replace("_", "").isdigit()):
-        return os.path.join(".", word)
-    return word
 
 
 def main() -> NoReturn:

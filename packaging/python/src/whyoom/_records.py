@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records: frozen dataclasses with slots, made of the program's JSON by the types of their fields."""
+"""Records: frozen dataclasses with slots, made of whyoom's JSON by the types of their fields."""
 import dataclasses
 import html
 import importlib
@@ -8,7 +8,8 @@ import os
 import typing
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from whyoom._program import Answer, Error, Limits, ask
+from whyoom._ask import ask
+from whyoom._question import Answer, Error, Question
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Report")
@@ -66,7 +67,7 @@ def build(cls: Type[T], value: Any, where: str, **more: Any) -> T:
 
 
 def _wrong(where: str, value: Any) -> Error:
-    return Error(f"the program's answer has an unexpected {type(value).__name__} at {where}")
+    return Error(f"the answer has an unexpected {type(value).__name__} at {where}")
 
 
 def _absent(hint: Any, where: str) -> Any:
@@ -77,7 +78,7 @@ def _absent(hint: Any, where: str) -> Any:
         return ()
     if origin is _MAPPING:
         return {}
-    raise Error(f"the program's answer lacks {where}")
+    raise Error(f"the answer lacks {where}")
 
 
 def convert(hint: Any, value: Any, where: str) -> Any:
@@ -106,24 +107,13 @@ def convert(hint: Any, value: Any, where: str) -> Any:
     raise _wrong(where, value)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Question:
-    """What the program is asked; the words that come before and behind the form of the answer."""
-
-    command: Tuple[str, ...]
-    arguments: Tuple[str, ...]
-    text: Optional[bytes]
-    limits: Limits
-    folder: str
-
-
 class Call:
-    """A question to the program, which is asked again when another form of the answer is wanted. Each form is kept."""
+    """A question, which is asked again when another form of the answer is wanted. Each form is kept."""
 
     __slots__ = ("_question", "_answers", "_first_status")
 
-    def __init__(self, command: Sequence[str], arguments: Sequence[str], text: Optional[bytes], limits: Limits) -> None:
-        self._question = _Question(tuple(command), tuple(arguments), text, limits, os.getcwd())
+    def __init__(self, question: Question) -> None:
+        self._question = question._replace(folder=os.getcwd())
         self._answers: Dict[Tuple[str, ...], Answer] = {}
         self._first_status: Optional[int] = None
 
@@ -131,9 +121,9 @@ class Call:
         key = (form, *options)
         if key not in self._answers:
             asked = self._question
-            answer = ask([*asked.command, "--format", form, *options, *asked.arguments], asked.text, asked.limits, asked.folder)
+            answer = ask(asked._replace(options=(f"--format={form}", *options, *asked.options)))
             if not answer.output.strip() or answer.exit_status > 3:
-                raise Error(answer.messages or f"the program gave no answer (exit status {answer.exit_status})", answer.exit_status)
+                raise Error(answer.messages or f"there was no answer (exit status {answer.exit_status})", answer.exit_status)
             if form == "json":
                 self._first_status = answer.exit_status
                 return answer  # kept by the report itself
@@ -156,7 +146,7 @@ def objects_of(answer: Answer) -> List[Dict[str, Any]]:
             item, at = decoder.raw_decode(text, at)
             found.append(item)
     except (ValueError, RecursionError) as error:
-        raise Error(f"the program's answer is no JSON: {error}") from error
+        raise Error(f"the answer is no JSON: {error}") from error
 
 
 def options_of(options: Mapping[str, Option], refused: Sequence[str] = ()) -> List[str]:
@@ -209,7 +199,7 @@ class Report:
         return build(cls, raw, "$", raw=raw, messages=answer.messages, exit_status=answer.exit_status, _call=call)
 
     def text(self) -> str:
-        """The text report. The program is asked once more, and reads the same files again."""
+        """The text report. It is asked for once more, and the same files are read again."""
         return self._call.ask("text").output
 
     def __str__(self) -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
-from whyoom._program import Error, Limits, ask
+from whyoom._ask import ask
+from whyoom._question import Answer, Error, Limits, Question
 
 FOLDER = "whyoom-traces"  # as `whyoom record` has it
 _SEEN = "_whyoom_reported"
@@ -107,21 +108,25 @@ def _report(error: BaseException, folder: "Union[str, os.PathLike[str], None]", 
         notes.append(f"nothing is left behind: {problem}")
         place = None
     if place is None:
-        return _screen(_said(["-"], "".join(texts.values())), notes)
+        return _screen(_said(Question("diagnose", text="".join(texts.values()).encode("utf-8", "replace"))), notes)
     paths = [str(place / name) for name in texts]
     with _noted(notes, "snapshot"):
         snapshot = _snapshot(place)
         if snapshot:
             with contextlib.suppress(Exception):  # too slow, or no recording that the program knows: the next line does without
-                said = ask([*paths, snapshot], None, Limits(_WHOLE_SECONDS)).output
+                said = _asked(Question("diagnose", paths=(*paths, snapshot)), _WHOLE_SECONDS).output
                 if said.strip():
                     return _screen(said, notes, place)
-    return _screen(_said(paths), notes, place)
+    return _screen(_said(Question("diagnose", paths=tuple(paths))), notes, place)
 
 
-def _said(arguments: List[str], text: Optional[str] = None) -> str:
+def _asked(question: Question, seconds: float) -> Answer:
+    return ask(question._replace(options=("--format=text",), limits=Limits(seconds)))
+
+
+def _said(question: Question) -> str:
     try:
-        answer = ask(arguments, None if text is None else text.encode("utf-8", "replace"), Limits(_PLAIN_SECONDS))
+        answer = _asked(question, _PLAIN_SECONDS)
     except Error as error:
         return f"no diagnosis: {error}"
     return answer.output if answer.output.strip() else f"no diagnosis: {answer.messages}"

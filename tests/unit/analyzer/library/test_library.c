@@ -168,6 +168,84 @@ static void test_wrong_arguments(void **state) {
   assert_string_equal(whyoom_version(), WHYOOM_VERSION);
 }
 
+/* A request whose struct is older has less, and one that is wrong says why. */
+static void test_request(void **state) {
+  (void)state;
+  static const struct {
+    struct whyoom_request request;
+    const char *message;
+  } wrong[] = {
+      {{.request_bytes = sizeof(struct whyoom_request)}, "needs a command"},
+      {{.request_bytes = 0, .command = "budget"}, "needs a command"},
+      {{.request_bytes = sizeof(struct whyoom_request), .command = "scan"}, "knows the commands diagnose"},
+      {{.request_bytes = sizeof(struct whyoom_request), .command = "replay", .text = "x", .text_bytes = 1}, "takes a text"},
+      {{.request_bytes = sizeof(struct whyoom_request), .command = "replay"}, "needs a path"}};
+  for (size_t i = 0; i < COUNT(wrong); i++) {
+    struct whyoom_result *const result = whyoom_run(&wrong[i].request);
+    assert_int_equal(whyoom_result_code(result), WHYOOM_ERROR);
+    if (!strstr(whyoom_result_messages(result), wrong[i].message)) fail_msg("%zu: %s", i, whyoom_result_messages(result));
+    whyoom_free(result);
+  }
+  struct whyoom_result *result = whyoom_run(NULL);
+  assert_int_equal(whyoom_result_code(result), WHYOOM_ERROR);
+  whyoom_free(result);
+  struct whyoom_request request = {.request_bytes = offsetof(struct whyoom_request, text),
+                                   .command = "diagnose",
+                                   .paths = logs,
+                                   .path_count = 1,
+                                   .text = "not read"};
+  result = whyoom_run(&request);
+  expect_same(result, (const char *const[]){"--json", logs[0], NULL});
+  whyoom_free(result);
+}
+
+static double two_seconds_later(void) {
+  static double now_s;
+  return now_s += 2;
+}
+
+/* Without a clock a replay takes no time. */
+static void test_clock(void **state) {
+  (void)state;
+  static const char *const trace = "samples/lora-7b-24g/trace-90817.jsonl";
+  struct whyoom_request request = {.request_bytes = sizeof request, .command = "replay", .paths = &trace, .path_count = 1};
+  struct whyoom_result *result = whyoom_run(&request);
+  assert_true(whyoom_result_read(result, 0, "/seconds").number == 0);
+  whyoom_free(result);
+  request.seconds_now = two_seconds_later;
+  result = whyoom_run(&request);
+  assert_true(whyoom_result_read(result, 0, "/seconds").number == 2);
+  whyoom_free(result);
+}
+
+/* The number that another thread writes, at its values. */
+static void test_stop(void **state) {
+  (void)state;
+  static const char *const trace = "samples/lora-7b-24g/trace-90817.jsonl";
+  int stop = 0;
+  struct whyoom_request request = {
+      .request_bytes = sizeof request, .command = "diagnose", .paths = &logs[2], .path_count = 1, .stop = &stop};
+  struct whyoom_result *result = whyoom_run(&request);
+  expect_same(result, (const char *const[]){"--json", logs[2], NULL});
+  whyoom_free(result);
+  stop = WHYOOM_STOP_READING;
+  result = whyoom_run(&request);
+  assert_int_equal(whyoom_result_code(result), WHYOOM_ERROR);
+  assert_non_null(strstr(whyoom_result_messages(result), "the rest is not read"));
+  assert_int_equal(whyoom_result_count(result), 1);
+  whyoom_free(result);
+  stop = WHYOOM_STOP_ALL;
+  for (size_t i = 0; i < 3; i++) {
+    request.command = (const char *const[]){"diagnose", "replay", "verify"}[i];
+    request.paths = i == 1 ? &trace : &logs[2];
+    result = whyoom_run(&request);
+    assert_int_equal(whyoom_result_code(result), WHYOOM_ERROR);
+    assert_string_equal(whyoom_result_text(result, NULL), "");
+    assert_string_equal(whyoom_result_messages(result), "whyoom: stopped\n");
+    whyoom_free(result);
+  }
+}
+
 static void test_pointers(void **state) {
   (void)state;
   static const struct {
@@ -250,7 +328,8 @@ static void test_without_memory(void **state) {
     is_hit = wo_fail_alloc_hit();
     const bool is_whole = strcmp(whyoom_result_text(result, NULL), whyoom_result_text(whole, NULL)) == 0;
     const bool has_note = whyoom_result_read(result, 0, "/inputs/0/notes").count > 0;
-    if (whyoom_result_code(result) != WHYOOM_ERROR && !is_whole && !has_note) fail_msg("allocation %ld: a part of a report, and no error", n);
+    if (whyoom_result_code(result) != WHYOOM_ERROR && !is_whole && !has_note)
+      fail_msg("allocation %ld: a part of a report, and no error", n);
     if (result && whyoom_result_code(result) == WHYOOM_ERROR && !*whyoom_result_messages(result))
       fail_msg("allocation %ld: an error without a message", n);
     failed += whyoom_result_code(result) == WHYOOM_ERROR;
@@ -264,7 +343,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_as_the_program),  cmocka_unit_test(test_memory),   cmocka_unit_test(test_odd_texts),
       cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_pointers), cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_without_memory),
+      cmocka_unit_test(test_without_memory),  cmocka_unit_test(test_request),  cmocka_unit_test(test_stop),
+      cmocka_unit_test(test_clock),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -502,6 +502,28 @@ static void probes_fail_no_run(void **state) {
   wo_recording_free(recording);
 }
 
+/* Another thread that stops all ends a run after the request that it is at; one that stops the reading of logs does not. */
+static void runs_can_be_stopped(void **state) {
+  (void)state;
+  struct wo_recording *const recording = new_probing();
+  struct wo_alloc_pattern pattern = pattern_of(recording);
+  for (int stop = WO_STOP_NOTHING; stop <= WO_STOP_ALL; stop++) {
+    struct wo_device device;
+    struct wo_replay_outcome outcome;
+    struct wo_err err = {0};
+    struct wo_device_model *const model =
+        wo_device_model_new(&(struct wo_device_model_options){.capacity_bytes = UINT64_MAX}, &device);
+    const struct wo_replay_options replay = {.settings = wo_alloc_settings_default(206), .torch = 206, .device = &device};
+    recording->stop = &stop;
+    const enum wo_status status = wo_replay_run(&pattern, &replay, &outcome, &err);
+    assert_int_equal(status, stop == WO_STOP_ALL ? WO_E_IO : WO_OK);
+    assert_int_equal(outcome.requests_run, stop == WO_STOP_ALL ? 1 : pattern.requests.count);
+    wo_device_model_free(model);
+  }
+  wo_alloc_pattern_done(&pattern);
+  wo_recording_free(recording);
+}
+
 static void patterns_refuse_what_cannot_be(void **state) {
   (void)state;
   for (int row = 0; row < 4; row++) {
@@ -693,6 +715,7 @@ int main(void) {
       cmocka_unit_test(probes_fail_no_run),
       cmocka_unit_test(patterns_refuse_what_cannot_be),
       cmocka_unit_test(peaks_and_failures_are_told),
+      cmocka_unit_test(runs_can_be_stopped),
       cmocka_unit_test(the_live_set_comes_first),
       cmocka_unit_test(loops_survive_small_cards),
       cmocka_unit_test(the_device_gives_what_was_recorded),
