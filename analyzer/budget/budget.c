@@ -399,14 +399,14 @@ static void make_stage(const struct wo_budget_input *input, struct wo_arena *are
 static void make_once(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget *budget) {
   make_stage(input, arena, budget);
   if (input->values[WO_BUDGET_PIPELINE] <= 1 || input->values[WO_BUDGET_INFERENCE] > 0) return;
-  if (input->values[WO_BUDGET_PIPELINE_STAGE] == WO_BUDGET_FIRST_STAGE) return;
+  if (input->values[WO_BUDGET_PIPELINE_STAGE] == (double)WO_BUDGET_FIRST_STAGE) return;
   struct wo_budget_input *const changed = wo_arena_alloc(arena, sizeof *changed);
   struct wo_budget *const last = wo_arena_alloc(arena, sizeof *last);
   if (!changed || !last) return;
   *changed = *input;
   changed->is_last_stage = true;
   make_stage(changed, arena, last);
-  const bool is_asked = input->values[WO_BUDGET_PIPELINE_STAGE] == WO_BUDGET_LAST_STAGE;
+  const bool is_asked = input->values[WO_BUDGET_PIPELINE_STAGE] == (double)WO_BUDGET_LAST_STAGE;
   if (is_asked || last->total.mid > budget->total.mid) *budget = *last;
 }
 
@@ -505,7 +505,7 @@ static void imply(struct wo_budget_input *input) {
   if (v[WO_BUDGET_TENSOR] <= 1) v[WO_BUDGET_SEQUENCE] = 0;
   if (v[WO_BUDGET_UNSLOTH] == 0) return;
   if (v[WO_BUDGET_CHECKPOINTING] == 0) v[WO_BUDGET_CHECKPOINTING] = WO_BUDGET_FULL;
-  if (v[WO_BUDGET_CHECKPOINTING] == WO_BUDGET_FULL) v[WO_BUDGET_OFFLOAD_ACTIVATIONS] = 1;
+  if (v[WO_BUDGET_CHECKPOINTING] == (double)WO_BUDGET_FULL) v[WO_BUDGET_OFFLOAD_ACTIVATIONS] = 1;
   v[WO_BUDGET_FUSED_LOSS] = 1;
 }
 

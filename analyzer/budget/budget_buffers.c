@@ -47,7 +47,7 @@ static void add_gathered_frozen(struct wo_budget_maker *maker, struct wo_budget_
 static void add_gathered_layers(struct wo_budget_maker *maker, struct wo_budget_row *row) {
   const double root = wo__budget_table(maker) * fmax(1, maker->input->embedding_tables);
   const double unit = (maker->weights_p + maker->trained_p.mid - root) / value(maker, WO_BUDGET_LAYERS);
-  const double bytes = value(maker, WO_BUDGET_DTYPE) == WO_BUDGET_FP32 ? 4 : 2;
+  const double bytes = value(maker, WO_BUDGET_DTYPE) == (double)WO_BUDGET_FP32 ? 4 : 2;
   const double whole = 3 * bytes * (root + unit);
   if (maker->is_partial) {
     add_gathered_frozen(maker, row, bytes * root, unit);
@@ -72,7 +72,7 @@ static void add_gathered_layers(struct wo_budget_maker *maker, struct wo_budget_
 static void add_gathered_model(struct wo_budget_maker *maker) {
   struct wo_budget_row *const row = wo__budget_add_row(maker, "buffers", "gathered weights");
   const double count = maker->weights_p + maker->trained_p.mid;
-  const double bytes = value(maker, WO_BUDGET_DTYPE) == WO_BUDGET_FP32 ? 4 : 2;
+  const double bytes = value(maker, WO_BUDGET_DTYPE) == (double)WO_BUDGET_FP32 ? 4 : 2;
   const double root = wo__budget_table(maker) * fmax(1, maker->input->embedding_tables);
   row->is_known = true;
   row->bytes = (struct wo_interval){count * bytes, count * bytes, count * bytes};
@@ -173,8 +173,8 @@ static void add_dequantised(struct wo_budget_maker *maker) {
 
 /* Under autocast each fp32 weight gets a 16-bit copy in the forward pass, which the backward pass reads. */
 static void add_copies(struct wo_budget_maker *maker) {
-  const bool is_quantised = value(maker, WO_BUDGET_QUANTIZE) > 0 && value(maker, WO_BUDGET_AUTOCAST) != WO_BUDGET_OFF;
-  const bool is_amp = value(maker, WO_BUDGET_DTYPE) == WO_BUDGET_AMP && value(maker, WO_BUDGET_FSDP) == 0;
+  const bool is_quantised = value(maker, WO_BUDGET_QUANTIZE) > 0 && value(maker, WO_BUDGET_AUTOCAST) != (double)WO_BUDGET_OFF;
+  const bool is_amp = value(maker, WO_BUDGET_DTYPE) == (double)WO_BUDGET_AMP && value(maker, WO_BUDGET_FSDP) == 0;
   const double tables = maker->input->embedding_tables;
   const bool is_known = wo__budget_has_layer(maker->input) || wo__budget_has_image(maker->input);
   if (!is_known || !maker->is_training || !(is_amp || is_quantised)) return;
@@ -186,7 +186,7 @@ static void add_copies(struct wo_budget_maker *maker) {
   row->bytes = (struct wo_interval){is_quantised && value(maker, WO_BUDGET_AUTOCAST) == 0 ? 0 : 2 * count, 2 * count, 2 * count};
   row->formula = wo_arena_format(maker->arena, "%.0f x 2 B", count);
   row->assumption = WO_VIEW("copies that autocast makes");
-  const bool is_again = value(maker, WO_BUDGET_CHECKPOINTING) == WO_BUDGET_FULL && !is_quantised;
+  const bool is_again = value(maker, WO_BUDGET_CHECKPOINTING) == (double)WO_BUDGET_FULL && !is_quantised;
   wo__budget_set_shares(row, 1, is_again ? 0 : 1, is_again || is_quantised ? 0 : 1, 0, 0, 0);
 }
 
@@ -199,7 +199,7 @@ static void add_dora_norms(struct wo_budget_maker *maker) {
   row->bytes = (struct wo_interval){bytes / 2, bytes, 1.3 * bytes};
   row->formula = WO_VIEW("4 x in x in + 10 x in x out B");
   row->assumption = WO_VIEW("for one weight, the widest one that has an adapter");
-  const double again = value(maker, WO_BUDGET_CHECKPOINTING) == WO_BUDGET_FULL ? 1 : 0;
+  const double again = value(maker, WO_BUDGET_CHECKPOINTING) == (double)WO_BUDGET_FULL ? 1 : 0;
   wo__budget_set_shares(row, 0, 0, again, again, 0, 0);
   row->share[WO_BUDGET_FORWARD] = (struct wo_interval){0, again > 0 ? 0 : 1, 1};
 }
@@ -246,11 +246,11 @@ static double unused_behind_layers(const struct wo_budget_maker *maker) {
 static void add_rounding(struct wo_budget_maker *maker) {
   if (!wo__budget_has_layer(maker->input) || value(maker, WO_BUDGET_QUANTIZE) > 0 || maker->data_parallel > 1) return;
   const double optimizer = value(maker, WO_BUDGET_OPTIMIZER);
-  const bool is_adam = optimizer == 0 || optimizer == WO_BUDGET_ADAM || optimizer == WO_BUDGET_ADAMW;
+  const bool is_adam = optimizer == 0 || optimizer == (double)WO_BUDGET_ADAM || optimizer == (double)WO_BUDGET_ADAMW;
   const double trained = maker->is_partial ? 0 : 1;
-  const double moments = is_adam || optimizer == WO_BUDGET_ADAMW_FUSED ? 2 * trained
-                         : optimizer == WO_BUDGET_SGD_MOMENTUM         ? trained
-                                                                       : 0;
+  const double moments = is_adam || optimizer == (double)WO_BUDGET_ADAMW_FUSED ? 2 * trained
+                         : optimizer == (double)WO_BUDGET_SGD_MOMENTUM         ? trained
+                                                                               : 0;
   const double step = is_adam ? trained : 0, all = 1 + moments + trained + step;
   const double one = unused_behind_layers(maker);
   const double states = (maker->weights_p + maker->trained_p.mid) * maker->weight.mid;

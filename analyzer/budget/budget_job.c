@@ -191,10 +191,10 @@ static const struct wo_event *stated_format(const struct taker *taker) {
 static void take_cast(const struct taker *taker, const struct wo_setting *setting) {
   const double *const values = taker->report->input.values;
   const double choice = dtype_choice(setting->value.text);
-  const bool is_small = choice == WO_BUDGET_BF16 || choice == WO_BUDGET_FP16;
+  const bool is_small = choice == (double)WO_BUDGET_BF16 || choice == (double)WO_BUDGET_FP16;
   const bool is_cast = is_small && values[WO_BUDGET_ZERO] <= 1;
   if (is_cast && (values[WO_BUDGET_TRAINABLE] > 0 || values[WO_BUDGET_LORA_RANK] > 0)) return;
-  take(taker, WO_BUDGET_DTYPE, is_cast ? WO_BUDGET_AMP : choice, place_of(taker, setting->event->id));
+  take(taker, WO_BUDGET_DTYPE, is_cast ? (double)WO_BUDGET_AMP : choice, place_of(taker, setting->event->id));
 }
 
 /* The format of the weights, if one is stated; fp32 weights with a 16-bit setting mean autocast. */
@@ -209,7 +209,8 @@ static void take_dtype(const struct taker *taker) {
     evidence = printed->id;
   }
   const double cast = setting ? dtype_choice(setting->value.text) : 0;
-  if (choice == WO_BUDGET_FP32 && (cast == WO_BUDGET_BF16 || cast == WO_BUDGET_FP16)) choice = WO_BUDGET_AMP;
+  if (choice == (double)WO_BUDGET_FP32 && (cast == (double)WO_BUDGET_BF16 || cast == (double)WO_BUDGET_FP16))
+    choice = WO_BUDGET_AMP;
   take(taker, WO_BUDGET_DTYPE, choice, place_of(taker, evidence));
   if (choice == 0 && setting) take_cast(taker, setting);
 }

@@ -27,11 +27,13 @@ bool wo__budget_has_layer(const struct wo_budget_input *input) {
   const bool is_known = input->experts.count == 0 || input->experts.per_token > 0;
   return input->has_layer && is_known && !wo__budget_has_image(input) && v[WO_BUDGET_MEGATRON] == 0 && v[WO_BUDGET_TENSOR] <= 1 &&
          v[WO_BUDGET_PIPELINE] <= 1 && v[WO_BUDGET_SEQUENCE] == 0 && v[WO_BUDGET_HEADS] > 0 &&
-         v[WO_BUDGET_CHECKPOINTING] != WO_BUDGET_SELECTIVE;
+         v[WO_BUDGET_CHECKPOINTING] != (double)WO_BUDGET_SELECTIVE;
 }
 
 double wo__budget_layer_number(const struct wo_budget_input *input) {
-  return input->values[WO_BUDGET_DTYPE] == WO_BUDGET_FP32 && input->values[WO_BUDGET_AUTOCAST] != WO_BUDGET_ON ? 4 : 2;
+  return input->values[WO_BUDGET_DTYPE] == (double)WO_BUDGET_FP32 && input->values[WO_BUDGET_AUTOCAST] != (double)WO_BUDGET_ON
+             ? 4
+             : 2;
 }
 
 /* ---- Parts ---- */
@@ -176,7 +178,7 @@ static double expert_share(const struct way *way) {
 static bool has_trained_experts(const struct wo_budget_input *input, double targets) {
   const double stated = input->values[WO_BUDGET_ADAPTERS], rank = input->values[WO_BUDGET_LORA_RANK];
   const double pairs = input->experts.count * (3 * input->values[WO_BUDGET_HIDDEN] + 5 * expert_width_of(input));
-  if (targets != WO_BUDGET_ALL_LINEAR) return targets == 0;
+  if (targets != (double)WO_BUDGET_ALL_LINEAR) return targets == 0;
   return stated == 0 || rank == 0 || stated > rank * wo__budget_expert_layers(input) * pairs / 2;
 }
 
@@ -200,14 +202,14 @@ static double adapter_inputs(const struct way *way) {
   const double heads = is_latent ? value(way, WO_BUDGET_HEADS) * way->input->latent.value : head_width(way);
   const double ffn = (1 - share) * ffn_width(way) + share * shared;
   const double blocks = shared > 0 ? 1 : 1 - share; /* adapters of experts read nothing: they are added to the weights */
-  const bool is_all = way->targets == WO_BUDGET_ALL_LINEAR;
+  const bool is_all = way->targets == (double)WO_BUDGET_ALL_LINEAR;
   const bool is_shared = !way->is_cast && way->residual == 4 && !way->is_drawn;
   const double number = way->is_cast ? 2 : 4, drawn = way->is_drawn ? 1 : 0;
   const double projections = is_latent ? 2 : layer->projections;
-  const double reading = way->targets == WO_BUDGET_QUERY_VALUE && projections > 1 ? projections - 1 : projections;
+  const double reading = way->targets == (double)WO_BUDGET_QUERY_VALUE && projections > 1 ? projections - 1 : projections;
   if (is_shared) return 4 * hidden * (is_all ? 2 : 1) + (is_all ? 4 * ffn : 0);
   double bytes = (number + drawn) * hidden * (reading + (is_all ? blocks * layer->ffn_projections : 0));
-  if (is_all || way->targets == WO_BUDGET_ALL_ATTENTION)
+  if (is_all || way->targets == (double)WO_BUDGET_ALL_ATTENTION)
     bytes += (way->residual == 4 && way->is_cast ? drawn : number + drawn) * heads;
   if (is_all) bytes += (number + drawn) * ffn;
   return bytes;
@@ -216,7 +218,7 @@ static double adapter_inputs(const struct way *way) {
 /* PyTorch has no fused kernel for fp32 with grouped heads. */
 static bool is_math(const struct way *way) {
   const double number = way->is_cast ? 2 : way->inner;
-  return value(way, WO_BUDGET_ATTENTION) != WO_BUDGET_FLASH && number == 4 && key_width(way) < head_width(way);
+  return value(way, WO_BUDGET_ATTENTION) != (double)WO_BUDGET_FLASH && number == 4 && key_width(way) < head_width(way);
 }
 
 /* Bytes of a score that is kept: an fp32 softmax and its 16-bit copy; in models with dropout the softmax, the mask and what is
@@ -243,7 +245,8 @@ static double latent_bytes(const struct way *way) {
 /* Of all layers, those whose attention reads a mask because their window is shorter than the samples. */
 static double masked_share(const struct way *way) {
   const struct wo_budget_input *const input = way->input;
-  if (input->window == 0 || input->window >= value(way, WO_BUDGET_SEQ_LEN) || value(way, WO_BUDGET_ATTENTION) == WO_BUDGET_FLASH)
+  if (input->window == 0 || input->window >= value(way, WO_BUDGET_SEQ_LEN) ||
+      value(way, WO_BUDGET_ATTENTION) == (double)WO_BUDGET_FLASH)
     return 0;
   return input->full_every > 0 ? 1 - 1 / input->full_every : 1;
 }
@@ -286,7 +289,7 @@ static double expert_bytes(const struct way *way) {
   const double row =
       way->inner * (hidden + 3 * width + (has_trained_experts(way->input, way->targets) ? hidden + width : 0)) + 48;
   const double read = way->layer->is_router_fp32 ? 4 * hidden : way->targets > 0 ? way->inner * hidden : 0;
-  const double router = 4 * experts->count + (way->targets == 0 || way->targets == WO_BUDGET_ALL_LINEAR ? read : 0);
+  const double router = 4 * experts->count + (way->targets == 0 || way->targets == (double)WO_BUDGET_ALL_LINEAR ? read : 0);
   const double gate = way->layer->has_shared_gate ? way->inner * hidden : 0;
   return experts->per_token * row + router + gate + ffn_bytes(way, experts->shared_width);
 }
@@ -306,7 +309,8 @@ static double dora_bytes(const struct way *way) {
 double wo__budget_dora_norms(const struct wo_budget_input *input) {
   struct wo_budget_weight weights[WO_BUDGET_WEIGHTS];
   const size_t count = wo__budget_weights(input, false, weights);
-  const double targets = input->values[WO_BUDGET_LORA_TARGETS] > 0 ? input->values[WO_BUDGET_LORA_TARGETS] : WO_BUDGET_ALL_LINEAR;
+  const double targets =
+      input->values[WO_BUDGET_LORA_TARGETS] > 0 ? input->values[WO_BUDGET_LORA_TARGETS] : (double)WO_BUDGET_ALL_LINEAR;
   double most = 0;
   if (input->values[WO_BUDGET_DORA] == 0) return 0;
   for (size_t i = 0; i < count; i++) {
@@ -330,7 +334,7 @@ static double layer_bytes(const struct way *way) {
 double wo__budget_expert_copies(const struct wo_budget_input *input) {
   const double *const v = input->values;
   const bool is_adapted = v[WO_BUDGET_LORA_RANK] > 0 || v[WO_BUDGET_ADAPTERS] > 0;
-  const double targets = v[WO_BUDGET_LORA_TARGETS] > 0 ? v[WO_BUDGET_LORA_TARGETS] : WO_BUDGET_ALL_LINEAR;
+  const double targets = v[WO_BUDGET_LORA_TARGETS] > 0 ? v[WO_BUDGET_LORA_TARGETS] : (double)WO_BUDGET_ALL_LINEAR;
   const bool reaches = has_trained_experts(input, targets);
   const double layers = wo__budget_expert_layers(input);
   return is_adapted && reaches && layers > 0 ? 2 * wo__budget_expert_numbers(input) / layers : 0;
@@ -343,9 +347,9 @@ enum { LOW, MIDDLE, HIGH };
 static bool is_under_autocast(const struct wo_budget_input *input, int end) {
   const double stated = input->values[WO_BUDGET_AUTOCAST];
   const bool is_adapted = input->values[WO_BUDGET_QUANTIZE] > 0 || wo__budget_adapters(input).hi > 0;
-  if (stated > 0) return stated == WO_BUDGET_ON;
-  if (input->values[WO_BUDGET_DTYPE] == WO_BUDGET_AMP) return true;
-  return is_adapted && input->values[WO_BUDGET_DTYPE] != WO_BUDGET_FP32 && end != HIGH;
+  if (stated > 0) return stated == (double)WO_BUDGET_ON;
+  if (input->values[WO_BUDGET_DTYPE] == (double)WO_BUDGET_AMP) return true;
+  return is_adapted && input->values[WO_BUDGET_DTYPE] != (double)WO_BUDGET_FP32 && end != HIGH;
 }
 
 /* The way at one end of the interval, or in its middle. */
@@ -354,13 +358,13 @@ static struct way way_of(const struct wo_budget_input *input, int end) {
   const double dtype = v[WO_BUDGET_DTYPE];
   struct way way = {.input = input, .layer = &input->layer};
   way.is_cast = is_under_autocast(input, end);
-  const bool is_high = dtype == WO_BUDGET_FP32 || dtype == WO_BUDGET_AMP ||
+  const bool is_high = dtype == (double)WO_BUDGET_FP32 || dtype == (double)WO_BUDGET_AMP ||
                        (v[WO_BUDGET_UNSLOTH] == 0 && (v[WO_BUDGET_QUANTIZE] > 0 || (dtype == 0 && end == HIGH)));
   way.residual = is_high ? 4 : 2;
   way.inner = is_high && !way.is_cast ? 4 : 2;
-  way.is_padded = end == HIGH && v[WO_BUDGET_MICRO_BATCH] > 1 && v[WO_BUDGET_ATTENTION] != WO_BUDGET_FLASH;
-  way.has_scores = v[WO_BUDGET_ATTENTION] == WO_BUDGET_SCORES || (v[WO_BUDGET_ATTENTION] == 0 && end == HIGH);
-  if (v[WO_BUDGET_FSDP] > 0 && dtype == WO_BUDGET_AMP && v[WO_BUDGET_AUTOCAST] == 0) {
+  way.is_padded = end == HIGH && v[WO_BUDGET_MICRO_BATCH] > 1 && v[WO_BUDGET_ATTENTION] != (double)WO_BUDGET_FLASH;
+  way.has_scores = v[WO_BUDGET_ATTENTION] == (double)WO_BUDGET_SCORES || (v[WO_BUDGET_ATTENTION] == 0 && end == HIGH);
+  if (v[WO_BUDGET_FSDP] > 0 && dtype == (double)WO_BUDGET_AMP && v[WO_BUDGET_AUTOCAST] == 0) {
     /* FSDP's mixed precision gives the layers 16-bit weights. */
     way.residual = way.inner = 2;
     way.is_cast = false;
@@ -393,7 +397,7 @@ struct wo_interval wo__budget_layer(const struct wo_budget_input *input) {
 static double input_bytes(const struct way *way) {
   const double hidden = value(way, WO_BUDGET_HIDDEN);
   const double held =
-      value(way, WO_BUDGET_QUANTIZE) == WO_BUDGET_8BIT ? way->inner * (2 * hidden + head_width(way) + ffn_width(way)) : 0;
+      value(way, WO_BUDGET_QUANTIZE) == (double)WO_BUDGET_8BIT ? way->inner * (2 * hidden + head_width(way) + ffn_width(way)) : 0;
   return way->residual * hidden + held;
 }
 

@@ -17,7 +17,7 @@ static double one_or(double number) {
 }
 
 static bool is_fp32(const struct wo_budget_input *input) {
-  return value(input, WO_BUDGET_DTYPE) == WO_BUDGET_FP32;
+  return value(input, WO_BUDGET_DTYPE) == (double)WO_BUDGET_FP32;
 }
 
 static struct wo_interval times(struct wo_interval a, double factor) {
@@ -39,7 +39,7 @@ struct wo_interval wo__budget_scaled(const struct wo_budget_input *input, const 
   }
   if (measured->seq_len > 0 && length > 0 && length != measured->seq_len) {
     const double ratio = length / measured->seq_len;
-    const bool is_flash = value(input, WO_BUDGET_ATTENTION) == WO_BUDGET_FLASH;
+    const bool is_flash = value(input, WO_BUDGET_ATTENTION) == (double)WO_BUDGET_FLASH;
     bytes = times(bytes, ratio);
     if (!is_flash && ratio > 1) bytes.hi *= ratio;
     if (!is_flash && ratio < 1) bytes.lo *= ratio;
@@ -64,7 +64,7 @@ static void fill_images(const struct wo_budget_input *input, struct wo_arena *ar
   const double dtype = value(input, WO_BUDGET_DTYPE), batch = value(input, WO_BUDGET_MICRO_BATCH);
   const double amp = input->image.bytes_amp, whole = input->image.bytes;
   const bool is_open = dtype == 0;
-  const double each = is_open || dtype == WO_BUDGET_FP32 ? whole : amp;
+  const double each = is_open || dtype == (double)WO_BUDGET_FP32 ? whole : amp;
   if (batch == 0) {
     row->formula = WO_VIEW("needs --micro-batch");
     return;
@@ -81,14 +81,15 @@ static const char *missing(const struct wo_budget_input *input) {
   if (value(input, WO_BUDGET_SEQ_LEN) == 0) return "needs --seq-len";
   if (value(input, WO_BUDGET_LAYERS) == 0) return "needs --layers";
   if (value(input, WO_BUDGET_HIDDEN) == 0) return "needs --hidden";
-  const bool has_scores = value(input, WO_BUDGET_ATTENTION) != WO_BUDGET_FLASH &&
-                          value(input, WO_BUDGET_ATTENTION) != WO_BUDGET_SDPA &&
-                          value(input, WO_BUDGET_CHECKPOINTING) != WO_BUDGET_SELECTIVE;
+  const bool has_scores = value(input, WO_BUDGET_ATTENTION) != (double)WO_BUDGET_FLASH &&
+                          value(input, WO_BUDGET_ATTENTION) != (double)WO_BUDGET_SDPA &&
+                          value(input, WO_BUDGET_CHECKPOINTING) != (double)WO_BUDGET_SELECTIVE;
   return has_scores && value(input, WO_BUDGET_HEADS) == 0 ? "needs --heads, or --attention flash" : NULL;
 }
 
 static struct wo_view layer_assumption(const struct wo_budget_input *input, struct wo_arena *arena) {
-  const bool has_padding = value(input, WO_BUDGET_MICRO_BATCH) > 1 && value(input, WO_BUDGET_ATTENTION) != WO_BUDGET_FLASH;
+  const bool has_padding =
+      value(input, WO_BUDGET_MICRO_BATCH) > 1 && value(input, WO_BUDGET_ATTENTION) != (double)WO_BUDGET_FLASH;
   return wo_arena_format(
       arena, "%s%s%s%sas transformers keeps them",
       value(input, WO_BUDGET_CHECKPOINTING) == 0 ? "no checkpointing is assumed; " : "",
@@ -106,7 +107,7 @@ static struct wo_interval plus_times(struct wo_interval a, struct wo_interval b,
 /* The layers of transformers, tensor by tensor; checkpointing keeps what flows between them. */
 static void fill_layers(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
   const double tokens = wo__budget_tokens(input), layers = value(input, WO_BUDGET_LAYERS);
-  const bool is_again = value(input, WO_BUDGET_CHECKPOINTING) == WO_BUDGET_FULL;
+  const bool is_again = value(input, WO_BUDGET_CHECKPOINTING) == (double)WO_BUDGET_FULL;
   struct wo_interval each = is_again ? wo__budget_layer_input(input) : wo__budget_layer(input);
   each.lo *= LAYER_LOW;
   const struct wo_interval end = wo__budget_layer_end(input);
@@ -157,7 +158,7 @@ void wo__budget_activations(const struct wo_budget_input *input, struct wo_arena
 
 void wo__budget_again(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
   const double tokens = wo__budget_tokens(input);
-  const bool is_again = value(input, WO_BUDGET_CHECKPOINTING) == WO_BUDGET_FULL;
+  const bool is_again = value(input, WO_BUDGET_CHECKPOINTING) == (double)WO_BUDGET_FULL;
   const struct wo_interval made = wo__budget_layer_made(input);
   const struct wo_interval kept = is_again ? wo__budget_layer(input) : (struct wo_interval){0, 0, 0};
   const struct wo_interval each = {kept.lo + made.lo / 2, kept.mid + made.mid, kept.hi + 1.5 * made.hi};
@@ -178,15 +179,16 @@ void wo__budget_again(const struct wo_budget_input *input, struct wo_arena *aren
  * is dense, and that of the log-softmax stands beside both; a program that still holds the model's output holds the logits as
  * well. A loss in place (Megatron's) has none of these. */
 static struct wo_interval logits_each(const struct wo_budget_input *input) {
-  const bool is_high = value(input, WO_BUDGET_QUANTIZE) > 0 && value(input, WO_BUDGET_AUTOCAST) != WO_BUDGET_ON;
+  const bool is_high = value(input, WO_BUDGET_QUANTIZE) > 0 && value(input, WO_BUDGET_AUTOCAST) != (double)WO_BUDGET_ON;
   const double number = is_high ? 4 : wo__budget_layer_number(input); /* a quantised model's head is fp32 */
   const double capped = wo__budget_has_layer(input) && input->layer.has_softcap ? number : 0;
   const double form = value(input, WO_BUDGET_LOSS_FORM);
   const double shifted = 20 + capped, plain = 12 + capped;
   if (value(input, WO_BUDGET_MEGATRON) > 0)
     return is_fp32(input) ? (struct wo_interval){8, 8, 12} : (struct wo_interval){6, 6, 10};
-  if (form == WO_BUDGET_SHIFTED) return (struct wo_interval){16 + capped, shifted, 24 + capped};
-  if (wo__budget_has_layer(input)) return (struct wo_interval){plain, plain, form == WO_BUDGET_PLAIN ? plain + number : shifted};
+  if (form == (double)WO_BUDGET_SHIFTED) return (struct wo_interval){16 + capped, shifted, 24 + capped};
+  if (wo__budget_has_layer(input))
+    return (struct wo_interval){plain, plain, form == (double)WO_BUDGET_PLAIN ? plain + number : shifted};
   return is_fp32(input) ? (struct wo_interval){8, 12, 20} : (struct wo_interval){10, 14, 18};
 }
 
@@ -225,9 +227,9 @@ void wo__budget_logits(const struct wo_budget_input *input, struct wo_arena *are
       : value(input, WO_BUDGET_MEGATRON) > 0
           ? WO_VIEW("the logits and their fp32 softmax, in which the gradient is made; a further fp32 copy with its fused kernel "
                     "(high end)")
-      : value(input, WO_BUDGET_LOSS_FORM) == WO_BUDGET_SHIFTED
+      : value(input, WO_BUDGET_LOSS_FORM) == (double)WO_BUDGET_SHIFTED
           ? WO_VIEW("4 B each for the logits, their shifted copy, its log-softmax and the gradients of both")
-      : value(input, WO_BUDGET_LOSS_FORM) == WO_BUDGET_PLAIN
+      : value(input, WO_BUDGET_LOSS_FORM) == (double)WO_BUDGET_PLAIN
           ? WO_VIEW("4 B each for the log-softmax, its gradient and the gradient of the logits; the logits themselves "
                     "where the program still holds them (high end)")
       : wo__budget_has_layer(input)

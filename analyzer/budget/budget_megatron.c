@@ -22,7 +22,7 @@ static double one_or(double number) {
 }
 
 static bool is_fp32(const struct wo_budget_input *input) {
-  return value(input, WO_BUDGET_DTYPE) == WO_BUDGET_FP32;
+  return value(input, WO_BUDGET_DTYPE) == (double)WO_BUDGET_FP32;
 }
 
 /* ---- One layer ---- */
@@ -79,11 +79,11 @@ static struct wo_interval score_factor(const struct wo_budget_input *input) {
   const double bytes = is_fp32(input) ? 9 : 5;
   const double factor = bytes * value(input, WO_BUDGET_HEADS) * value(input, WO_BUDGET_SEQ_LEN) / value(input, WO_BUDGET_HIDDEN) /
                         one_or(value(input, WO_BUDGET_TENSOR));
-  if (value(input, WO_BUDGET_CHECKPOINTING) == WO_BUDGET_SELECTIVE) return (struct wo_interval){0, 0, 0};
+  if (value(input, WO_BUDGET_CHECKPOINTING) == (double)WO_BUDGET_SELECTIVE) return (struct wo_interval){0, 0, 0};
   /* Of a layer that is not known, PyTorch may have no fused kernel. */
-  const bool is_fused = attention == WO_BUDGET_SDPA && input->has_layer;
-  if (attention == WO_BUDGET_FLASH || is_fused) return (struct wo_interval){0, 0, 0};
-  if (attention == WO_BUDGET_SCORES) return (struct wo_interval){factor, factor, factor};
+  const bool is_fused = attention == (double)WO_BUDGET_SDPA && input->has_layer;
+  if (attention == (double)WO_BUDGET_FLASH || is_fused) return (struct wo_interval){0, 0, 0};
+  if (attention == (double)WO_BUDGET_SCORES) return (struct wo_interval){factor, factor, factor};
   return (struct wo_interval){0, 0, factor};
 }
 
@@ -128,7 +128,7 @@ static void fill_inputs(const struct wo_budget_input *input, struct wo_arena *ar
 
 static struct wo_view assumption(const struct wo_budget_input *input, struct wo_arena *arena) {
   const double mode = value(input, WO_BUDGET_CHECKPOINTING);
-  const bool is_open = value(input, WO_BUDGET_ATTENTION) == 0 && mode != WO_BUDGET_SELECTIVE;
+  const bool is_open = value(input, WO_BUDGET_ATTENTION) == 0 && mode != (double)WO_BUDGET_SELECTIVE;
   const double ffn = value(input, WO_BUDGET_FFN);
   const bool has_experts = input->experts.count > 0;
   const bool is_gated =
@@ -150,7 +150,7 @@ void wo__budget_megatron(const struct wo_budget_input *input, struct wo_arena *a
   const struct wo_interval factor = {base.lo + score.lo, base.mid + score.mid, base.hi + score.hi};
   row->is_known = true;
   row->assumption = assumption(input, arena);
-  if (value(input, WO_BUDGET_CHECKPOINTING) == WO_BUDGET_FULL) {
+  if (value(input, WO_BUDGET_CHECKPOINTING) == (double)WO_BUDGET_FULL) {
     fill_inputs(input, arena, factor, layers, row);
     return;
   }

@@ -25,7 +25,7 @@ bool wo__budget_has_pipeline(const struct wo_budget_input *input) {
 /* Bytes of a weight. */
 static double weight_of(const struct wo_budget_maker *maker) {
   const double dtype = value(maker, WO_BUDGET_DTYPE);
-  return dtype == WO_BUDGET_FP32 ? 4 : dtype == WO_BUDGET_FP8 ? 1 : 2;
+  return dtype == (double)WO_BUDGET_FP32 ? 4 : dtype == (double)WO_BUDGET_FP8 ? 1 : 2;
 }
 
 /* The area that is asked for, as a part of the area that was measured. */
@@ -42,7 +42,7 @@ static void add_part(struct wo_budget_maker *maker, const char *label, double co
   if (offload == 0) return;
   row->host = row->bytes;
   wo__budget_set_only(row, moment);
-  if (offload != WO_BUDGET_SEQUENTIAL) return;
+  if (offload != (double)WO_BUDGET_SEQUENTIAL) return;
   row->bytes = wo_interval_exact(0); /* one layer at a time */
   row->assumption = WO_VIEW("on the host, layer by layer on the card");
 }
@@ -54,8 +54,9 @@ static void add_encoders(struct wo_budget_maker *maker) {
            WO_BUDGET_ENCODE);
   struct wo_budget_row *const row = &maker->budget->rows[maker->budget->row_count - 1];
   const double more = 2 * pipeline->encoder_fp32, dtype = value(maker, WO_BUDGET_DTYPE);
-  if (value(maker, WO_BUDGET_OFFLOAD) != WO_BUDGET_SEQUENTIAL && dtype != WO_BUDGET_FP32 && dtype != WO_BUDGET_BF16)
-    row->bytes = wo_interval_plus(row->bytes, (struct wo_interval){0, dtype == WO_BUDGET_FP16 ? more : 0, more});
+  if (value(maker, WO_BUDGET_OFFLOAD) != (double)WO_BUDGET_SEQUENTIAL && dtype != (double)WO_BUDGET_FP32 &&
+      dtype != (double)WO_BUDGET_BF16)
+    row->bytes = wo_interval_plus(row->bytes, (struct wo_interval){0, dtype == (double)WO_BUDGET_FP16 ? more : 0, more});
   if (is_moved && row->assumption.len == 0) row->assumption = WO_VIEW("those that are on the card at once");
   if (pipeline->other > 0) add_part(maker, "other parts", pipeline->other, weight_of(maker), WO_BUDGET_ENCODE);
 }
@@ -86,7 +87,7 @@ void wo__budget_add_pipeline(struct wo_budget_maker *maker) {
   const struct wo_model_pipeline *const pipeline = &maker->input->pipeline;
   const double frames = value(maker, WO_BUDGET_FRAMES), side = maker->input->image.side;
   const double length = frames > 0 && pipeline->frames > 0 ? frames / pipeline->frames : 1;
-  const double quantised = value(maker, WO_BUDGET_QUANTIZE) == WO_BUDGET_4BIT ? 0.5625 : 1;
+  const double quantised = value(maker, WO_BUDGET_QUANTIZE) == (double)WO_BUDGET_4BIT ? 0.5625 : 1;
   const double each = value(maker, WO_BUDGET_QUANTIZE) > 0 ? quantised : weight_of(maker);
   const double wide = fmax(1, weight_of(maker) / 2);
   const double tile_side = pipeline->frames > 0 ? TILE_SIDE_FILM : TILE_SIDE;

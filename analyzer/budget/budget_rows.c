@@ -89,7 +89,7 @@ void wo__budget_set_state(const struct wo_budget_maker *maker, struct wo_budget_
 /* ---- Number formats ---- */
 
 bool wo__budget_is_16bit(double dtype) {
-  return dtype == WO_BUDGET_BF16 || dtype == WO_BUDGET_FP16;
+  return dtype == (double)WO_BUDGET_BF16 || dtype == (double)WO_BUDGET_FP16;
 }
 
 /* Bytes of a trained weight beside frozen 16-bit ones: PEFT's adapters are fp32 by default; a part of the model is as the rest.
@@ -106,7 +106,7 @@ void wo__budget_read_formats(struct wo_budget_maker *maker) {
                   : maker->is_training ? (struct wo_interval){2, 4, 4}
                                        : (struct wo_interval){2, 2, 4};
   maker->gradient = maker->weight;
-  if (dtype == WO_BUDGET_FP8) maker->gradient = wo_interval_exact(2);
+  if (dtype == (double)WO_BUDGET_FP8) maker->gradient = wo_interval_exact(2);
   if (maker->is_partial && wo__budget_is_16bit(dtype)) maker->gradient = wo__budget_trained_bytes(maker);
   if (value(maker, WO_BUDGET_MEGATRON) > 0) maker->gradient = wo_interval_exact(4);
   if (gradient > 0) maker->gradient = wo_interval_exact(gradient);
@@ -136,7 +136,7 @@ struct wo_interval wo__budget_moment_bytes(const struct wo_budget_maker *maker) 
   if (stated > 0) return wo_interval_exact(stated);
   const bool is_mixed = value(maker, WO_BUDGET_ZERO) > 1 || value(maker, WO_BUDGET_MEGATRON) > 0;
   if (value(maker, WO_BUDGET_MASTER) > 0 || (is_mixed && dtype != 0)) return wo_interval_exact(4);
-  if (dtype == WO_BUDGET_FP32 || dtype == WO_BUDGET_AMP) return wo_interval_exact(4);
+  if (dtype == (double)WO_BUDGET_FP32 || dtype == (double)WO_BUDGET_AMP) return wo_interval_exact(4);
   if (dtype == 0 || maker->is_partial) return (struct wo_interval){2, 4, 4};
   return wo__budget_has_layer(maker->input) ? wo_interval_exact(2) : (struct wo_interval){2, 2, 4};
 }
@@ -144,7 +144,7 @@ struct wo_interval wo__budget_moment_bytes(const struct wo_budget_maker *maker) 
 /* Bytes of the fp32 copy of 16-bit weights. */
 struct wo_interval wo__budget_master_bytes(const struct wo_budget_maker *maker) {
   const double dtype = value(maker, WO_BUDGET_DTYPE);
-  const bool is_small = wo__budget_is_16bit(dtype) || dtype == WO_BUDGET_FP8;
+  const bool is_small = wo__budget_is_16bit(dtype) || dtype == (double)WO_BUDGET_FP8;
   if (value(maker, WO_BUDGET_MASTER) > 0) return wo_interval_exact(4);
   if (!is_small || value(maker, WO_BUDGET_OPTIMIZER_DTYPE) > 0) return wo_interval_exact(0);
   if (value(maker, WO_BUDGET_ZERO) > 1 || value(maker, WO_BUDGET_MEGATRON) > 0) return wo_interval_exact(4);

@@ -50,7 +50,7 @@ static double cached_numbers(const struct wo_budget_input *input) {
 static double cached_bytes(const struct wo_budget_input *input) {
   static const double formats[] = {2, 4, 2, 2, 1};
   const bool is_whole =
-      value(input, WO_BUDGET_DTYPE) == WO_BUDGET_FP32; /* that of the model where none is stated; else 16 bits */
+      value(input, WO_BUDGET_DTYPE) == (double)WO_BUDGET_FP32; /* that of the model where none is stated; else 16 bits */
   return value(input, WO_BUDGET_KV_DTYPE) == 0 && is_whole ? 4 : formats[(size_t)value(input, WO_BUDGET_KV_DTYPE)];
 }
 
@@ -103,7 +103,7 @@ static double token_bytes(const struct wo_budget_input *input) {
   const double inner = value(input, WO_BUDGET_FFN) > 0 ? value(input, WO_BUDGET_FFN) : 4 * h;
   const double width =
       input->experts.count == 0 ? inner : one_or(input->experts.per_token) * input->experts.width + input->experts.shared_width;
-  const double number = value(input, WO_BUDGET_DTYPE) == WO_BUDGET_FP32 ? 4 : 2;
+  const double number = value(input, WO_BUDGET_DTYPE) == (double)WO_BUDGET_FP32 ? 4 : 2;
   const bool is_gated = !input->has_layer || input->layer.ffn_kept == 3;
   return number * ((is_gated ? 3 : 2) * width / t + (t > 1 ? 5 : 4) * h);
 }
@@ -138,7 +138,7 @@ static void fill_engine(const struct wo_budget_input *input, struct wo_arena *ar
 
 /* A program's own pass: buffers of a layer, or the logits, of the last token of each sample at the low end. */
 static void fill_own(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
-  const double tokens = wo__budget_tokens(input), number = value(input, WO_BUDGET_DTYPE) == WO_BUDGET_FP32 ? 4 : 2;
+  const double tokens = wo__budget_tokens(input), number = value(input, WO_BUDGET_DTYPE) == (double)WO_BUDGET_FP32 ? 4 : 2;
   const double layer = tokens * token_bytes(input), logits = tokens * value(input, WO_BUDGET_VOCAB) * number;
   row->is_known = true;
   row->bytes = (struct wo_interval){PASS_LOW * layer, fmax(layer, logits), PASS_HIGH * fmax(layer, 2 * logits)};

@@ -112,7 +112,7 @@ static double galore_numbers(const struct wo_budget_input *input, struct wo_budg
   const double stated = input->values[WO_BUDGET_GALORE_RANK];
   const double shorter = fmin(weight.in, weight.out), longer = fmax(weight.in, weight.out);
   const double rank = fmin(stated > 0 ? stated : GALORE_RANK, shorter);
-  return (input->values[WO_BUDGET_DTYPE] == WO_BUDGET_FP32 ? shorter : rank) * shorter + 2 * rank * longer;
+  return (input->values[WO_BUDGET_DTYPE] == (double)WO_BUDGET_FP32 ? shorter : rank) * shorter + 2 * rank * longer;
 }
 
 static double matrix_numbers(const struct wo_budget_input *input, struct wo_budget_weight weight) {
@@ -160,19 +160,21 @@ static struct wo_interval moments_of(const struct wo_budget_maker *maker, double
 
 static struct wo_view optimizer_assumption(const struct wo_budget_maker *maker, double optimizer, struct wo_interval per) {
   if (optimizer == 0) return WO_VIEW("Adam is assumed");
-  if (optimizer == WO_BUDGET_ADAFACTOR) return WO_VIEW("fp32 sums of rows and columns, no first moment");
-  if (optimizer == WO_BUDGET_PAGED_ADAM8BIT) return WO_VIEW("two 1-byte moments in memory that the card and the host share");
-  if (optimizer == WO_BUDGET_LION8BIT) return WO_VIEW("a 1-byte moment and an fp32 constant for each block");
-  if (optimizer == WO_BUDGET_MUON) return WO_VIEW("one moment of the matrices of layers, Adam's two of the tables");
-  if (optimizer == WO_BUDGET_GALORE) return WO_VIEW("a projection and two narrow moments of each matrix, Adam's two of the rest");
-  if (optimizer == WO_BUDGET_ADAM8BIT) return WO_VIEW("two 1-byte moments and an fp32 constant for each block");
+  if (optimizer == (double)WO_BUDGET_ADAFACTOR) return WO_VIEW("fp32 sums of rows and columns, no first moment");
+  if (optimizer == (double)WO_BUDGET_PAGED_ADAM8BIT)
+    return WO_VIEW("two 1-byte moments in memory that the card and the host share");
+  if (optimizer == (double)WO_BUDGET_LION8BIT) return WO_VIEW("a 1-byte moment and an fp32 constant for each block");
+  if (optimizer == (double)WO_BUDGET_MUON) return WO_VIEW("one moment of the matrices of layers, Adam's two of the tables");
+  if (optimizer == (double)WO_BUDGET_GALORE)
+    return WO_VIEW("a projection and two narrow moments of each matrix, Adam's two of the rest");
+  if (optimizer == (double)WO_BUDGET_ADAM8BIT) return WO_VIEW("two 1-byte moments and an fp32 constant for each block");
   if (per.lo == per.hi || maker->is_partial) return (struct wo_view){0};
   return WO_VIEW("moments like the weights, as PyTorch makes them; in fp32 with --optimizer-dtype fp32");
 }
 
 void wo__budget_add_optimizer(struct wo_budget_maker *maker) {
   const double optimizer = value(maker, WO_BUDGET_OPTIMIZER);
-  const bool is_paged = optimizer == WO_BUDGET_PAGED_ADAM8BIT;
+  const bool is_paged = optimizer == (double)WO_BUDGET_PAGED_ADAM8BIT;
   const bool is_host = value(maker, WO_BUDGET_OFFLOAD_OPTIMIZER) > 0 || is_paged;
   struct wo_budget_row *const row = wo__budget_add_row(maker, "optimizer", "optimizer moments");
   if (value(maker, WO_BUDGET_PARAMS) == 0) {
@@ -184,7 +186,7 @@ void wo__budget_add_optimizer(struct wo_budget_maker *maker) {
   wo__budget_set_state(maker, row, maker->trained_p, per, wo__budget_divided(maker, 1), is_host);
   if (row->assumption.len == 0 || is_paged) row->assumption = assumption;
   const struct wo_interval master = wo__budget_master_bytes(maker);
-  if (master.hi == 0 || optimizer == WO_BUDGET_NO_OPTIMIZER) return;
+  if (master.hi == 0 || optimizer == (double)WO_BUDGET_NO_OPTIMIZER) return;
   struct wo_budget_row *const copy = wo__budget_add_row(maker, "master", "fp32 copy of weights");
   wo__budget_set_state(maker, copy, maker->trained_p, master, wo__budget_divided(maker, 1), is_host);
   if (master.mid == 0) copy->assumption = WO_VIEW("none, unless the program keeps one (--master-weights): high end");

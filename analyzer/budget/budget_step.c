@@ -68,7 +68,7 @@ void wo__budget_add_step(struct wo_budget_maker *maker) {
   const double optimizer = value(maker, WO_BUDGET_OPTIMIZER);
   if (value(maker, WO_BUDGET_OFFLOAD_OPTIMIZER) > 0) return;
   if (wo__budget_is_deepspeed(maker) && wo__budget_is_16bit(value(maker, WO_BUDGET_DTYPE))) {
-    add_zero_step(maker, optimizer == 0 || optimizer == WO_BUDGET_ADAM || optimizer == WO_BUDGET_ADAMW);
+    add_zero_step(maker, optimizer == 0 || optimizer == (double)WO_BUDGET_ADAM || optimizer == (double)WO_BUDGET_ADAMW);
     return;
   }
   if (value(maker, WO_BUDGET_MASTER) > 0 || value(maker, WO_BUDGET_MEGATRON) > 0) return;
@@ -79,7 +79,7 @@ void wo__budget_add_step(struct wo_budget_maker *maker) {
   struct wo_budget_row *const row = wo__budget_add_row(maker, "buffers", "temporaries of the step");
   row->is_known = true;
   row->bytes = (struct wo_interval){optimizer == 0 ? 0 : bytes, bytes, bytes};
-  if (optimizer == WO_BUDGET_GALORE) row->bytes.hi = fmax(bytes, 16 * widest_matrix(maker));
+  if (optimizer == (double)WO_BUDGET_GALORE) row->bytes.hi = fmax(bytes, 16 * widest_matrix(maker));
   row->formula = wo_arena_format(maker->arena, "%.0f x %g B", made.count, made.each);
   row->assumption = made.why;
   wo__budget_set_only(row, WO_BUDGET_STEP);

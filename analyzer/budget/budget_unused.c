@@ -99,7 +99,7 @@ static bool holds(const struct wo_budget_input *input, enum need need) {
   case LAYERS:
     return input->image.bytes == 0;
   case GALORE:
-    return v[WO_BUDGET_OPTIMIZER] == WO_BUDGET_GALORE;
+    return v[WO_BUDGET_OPTIMIZER] == (double)WO_BUDGET_GALORE;
   case ROLLOUT:
     return v[WO_BUDGET_ROLLOUT] > 0;
   case NEED_COUNT_:

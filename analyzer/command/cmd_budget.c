@@ -131,7 +131,7 @@ static enum wo_exit read_options(struct run *run) {
   /* A log that names one card has others. */
   if (values[WO_BUDGET_GPUS] > 0 && values[WO_BUDGET_GPUS] < parts && !wo_view_starts(run->report.origins[WO_BUDGET_GPUS], "--"))
     values[WO_BUDGET_GPUS] = parts;
-  if (values[WO_BUDGET_DTYPE] == WO_BUDGET_FP32 && values[WO_BUDGET_AUTOCAST] == WO_BUDGET_ON)
+  if (values[WO_BUDGET_DTYPE] == (double)WO_BUDGET_FP32 && values[WO_BUDGET_AUTOCAST] == (double)WO_BUDGET_ON)
     values[WO_BUDGET_DTYPE] = WO_BUDGET_AMP;
   return wo_budget_check(&run->report.input, &err) == WO_OK ? WO_EXIT_FINE : fail(run, &err);
 }

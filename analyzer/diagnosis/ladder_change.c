@@ -54,15 +54,16 @@ bool wo_ladder_change(const struct wo_diagnosis *diagnosis, const struct wo_ladd
   add_change(diagnosis, "grad_accum", rung->grad_accum, changes, &count);
   add_change(diagnosis, "seq_len", rung->seq_len, changes, &count);
   const bool is_safe = rung->verdict == WO_LADDER_SAFE;
-  *ret_fix = (struct wo_finding_fix){
-      .id = WO_VIEW("step-up"),
-      .title = make_title(diagnosis, ladder, rung),
-      .cost_rank = COST_RANK,
-      .suffices = is_safe ? WO_SUFFICES_YES : WO_SUFFICES_MAYBE,
-      .changes = changes,
-      .change_count = count,
-      .support = wo_arena_format(diagnosis->arena, "%s: it peaks at %.1f to %.1f GiB of %s; the run that fits at %s",
-                                 is_safe ? "enough" : "may be enough", rung->peak_bytes.lo / WO_GIB, rung->peak_bytes.hi / WO_GIB,
-                                 WO_BYTES_TEXT(ladder->base.capacity_bytes), WO_BYTES_TEXT(ladder->base.run.peak_bytes))};
+  const struct wo_view support =
+      wo_arena_format(diagnosis->arena, "%s: it peaks at %.1f to %.1f GiB of %s; the run that fits at %s",
+                      is_safe ? "enough" : "may be enough", rung->peak_bytes.lo / WO_GIB, rung->peak_bytes.hi / WO_GIB,
+                      WO_BYTES_TEXT(ladder->base.capacity_bytes), WO_BYTES_TEXT(ladder->base.run.peak_bytes));
+  *ret_fix = (struct wo_finding_fix){.id = WO_VIEW("step-up"),
+                                     .title = make_title(diagnosis, ladder, rung),
+                                     .cost_rank = COST_RANK,
+                                     .suffices = is_safe ? WO_SUFFICES_YES : WO_SUFFICES_MAYBE,
+                                     .changes = changes,
+                                     .change_count = count,
+                                     .support = support};
   return count > 0;
 }

@@ -27,7 +27,7 @@ static void choose_grid(struct frame *frame) {
   const double unit = frame->top >= WO_GIB ? WO_GIB : WO_MIB;
   static const double factors[] = {1, 2, 5};
   double step = unit;
-  for (size_t i = 0; frame->top > GRID_MAX * step && i < 60; i++) step = unit * factors[i % 3] * pow(10, (double)(i / 3));
+  for (size_t i = 0; frame->top > (double)GRID_MAX * step && i < 60; i++) step = unit * factors[i % 3] * pow(10, (double)(i / 3));
   frame->step = step;
   frame->top = step * ceil(frame->top / step);
 }
@@ -51,11 +51,11 @@ static bool find_range(struct frame *frame) {
 }
 
 static long x_of(const struct frame *frame, const struct wo_curve_point *point) {
-  return lround(WIDTH * (place_of(frame, point) - frame->first) / (frame->last - frame->first));
+  return lround((double)WIDTH * (place_of(frame, point) - frame->first) / (frame->last - frame->first));
 }
 
 static long y_of(const struct frame *frame, double bytes) {
-  return lround(HEIGHT - HEIGHT * bytes / frame->top);
+  return lround((double)HEIGHT - (double)HEIGHT * bytes / frame->top);
 }
 
 static void add_place(struct wo_text *out, const struct frame *frame, double place) {

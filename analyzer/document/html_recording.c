@@ -45,7 +45,8 @@ static void write_course(struct wo__html *h) {
 /* The class of a block is its sort, which is the program's own word. */
 static void write_block(struct wo_text *out, const struct wo_recorded_segment *segment, const struct wo_recorded_block *block) {
   wo_text_add(out, "<rect class=\"sort %s\" x=\"%ld\" width=\"%ld\" height=\"1\"><title>", block->sort,
-              lround(WIDTH * block->offset_bytes / segment->bytes), lround(ceil(WIDTH * block->bytes / segment->bytes)));
+              lround((double)WIDTH * block->offset_bytes / segment->bytes),
+              lround(ceil((double)WIDTH * block->bytes / segment->bytes)));
   add_sort(out, block->sort);
   wo_text_add(out, ", %s at %s</title></rect>\n", WO_BYTES_TEXT(block->bytes), WO_BYTES_TEXT(block->offset_bytes));
 }

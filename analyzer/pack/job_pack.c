@@ -61,8 +61,9 @@ static void put_input(struct packer *p, const struct wo_job_input *input) {
   put_word(p, input->format);
   wo__put_number(&p->body, input->bytes);
   wo__put_number(&p->body, input->lines);
-  wo__put_number(&p->body, (input->is_compressed ? WO__PACK_COMPRESSED : 0) | (input->is_path_exact ? WO__PACK_PATH_EXACT : 0) |
-                               (input->is_unreadable ? WO__PACK_UNREADABLE : 0) | (input->is_recording ? WO__PACK_RECORDING : 0));
+  const int flags = (input->is_compressed ? WO__PACK_COMPRESSED : 0) | (input->is_path_exact ? WO__PACK_PATH_EXACT : 0) |
+                    (input->is_unreadable ? WO__PACK_UNREADABLE : 0) | (input->is_recording ? WO__PACK_RECORDING : 0);
+  wo__put_number(&p->body, (uint64_t)flags);
   wo__put_number(&p->body, input->note_count);
   for (size_t i = 0; i < input->note_count; i++) put_word(p, input->notes[i]);
 }

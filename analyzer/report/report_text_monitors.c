@@ -42,8 +42,8 @@ static void add_load(struct wo_text *text, const struct wo_card_trace *monitor) 
   const double mean = monitor->sm_mean_pct.value.mid;
   const bool is_other = monitor->samples >= FEW_SAMPLES && monitor->course.sm_active_mean_pct.is_known &&
                         fabs(monitor->course.sm_active_mean_pct.value.mid - mean) >= 1;
-  const bool is_idle =
-      monitor->course.idle_pct.is_known && monitor->course.idle_pct.value.mid >= IDLE_WORTH_PCT && mean >= BUSY_WORTH_PCT;
+  const bool is_idle = monitor->course.idle_pct.is_known && monitor->course.idle_pct.value.mid >= (double)IDLE_WORTH_PCT &&
+                       mean >= (double)BUSY_WORTH_PCT;
   wo_text_add(text, ", mean %.0f %% busy", mean);
   if (is_other) wo_text_add(text, " (%.0f %% while memory was in use", monitor->course.sm_active_mean_pct.value.mid);
   if (is_idle) wo_text_add(text, "%sidle in %.0f %% of the samples", is_other ? ", " : " (", monitor->course.idle_pct.value.mid);

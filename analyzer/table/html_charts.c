@@ -114,10 +114,10 @@ static void write_days(struct wo_text *out, const struct wo_fleet *fleet, const 
       by_hours ? "hours" : "count", (long long)columns * 10, DAY_HEIGHT, heading);
   for (size_t i = 0; i < fleet->day_count; i++) {
     const struct wo_fleet_day *const day = &fleet->days[i];
-    const double height = DAY_HEIGHT * (double)measure(&day->sum, by_hours) / (double)most;
+    const double height = (double)DAY_HEIGHT * (double)measure(&day->sum, by_hours) / (double)most;
     const long long x = (long long)((day->start_ns - first->start_ns) / span_ns) * 10;
     wo_text_add(out, "<g><rect class=\"hit\" x=\"%lld\" y=\"0\" width=\"10\" height=\"%d\"/>", x, DAY_HEIGHT);
-    wo_text_add(out, "<rect x=\"%lld\" y=\"%.2f\" width=\"8\" height=\"%.2f\"/>", x + 1, DAY_HEIGHT - height, height);
+    wo_text_add(out, "<rect x=\"%lld\" y=\"%.2f\" width=\"8\" height=\"%.2f\"/>", x + 1, (double)DAY_HEIGHT - height, height);
     write_day_label(out, day, by_hours, fleet->day_span);
     wo_text_add(out, "</g>\n");
   }

@@ -183,7 +183,7 @@ static enum wo_status check_axes(const struct wo_exponents *exponents, const str
   for (enum wo_scale_axis_id id = 0; id < WO_AXIS_COUNT_; id++) {
     if (spec->axes[id].from == 0 || exponents->activation_bytes == 0) continue;
     double pct = 100.0 * (double)exponents->divisible_bytes[id] / (double)exponents->activation_bytes;
-    if (pct >= DIVISIBLE_MIN_PCT) continue;
+    if (pct >= (double)DIVISIBLE_MIN_PCT) continue;
     return wo_err_set(err, WO_E_RANGE,
                       "%s=%" PRIu32 " cannot be what was recorded: only %.0f %% of the bytes of activations are multiples of it; "
                       "state the recorded value (with padding)",

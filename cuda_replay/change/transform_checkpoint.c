@@ -135,7 +135,7 @@ static const struct group *find_marker(const struct checkpoint *work, struct gro
     most = bytes;
     best = &groups[first];
   }
-  if (work->segment_count > 0 && most < all * LATER_MIN_PCT / 100) return NULL;
+  if (work->segment_count > 0 && most < all * (double)LATER_MIN_PCT / 100) return NULL;
   return best;
 }
 

@@ -341,7 +341,7 @@ static bool is_teardown(const struct wo__classing *work, size_t first) {
     else if ((wo__class_facts(work, i).flags & WO_STACK_SETUP) != 0)
       return true;
   }
-  return left_bytes * 100 < alive_bytes * LEFT_MAX_PCT;
+  return left_bytes * 100 < alive_bytes * (double)LEFT_MAX_PCT;
 }
 
 /* Whether a recording from the middle of a run goes on behind a step of the optimizer: what it begins with and still has at its

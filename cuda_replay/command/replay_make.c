@@ -122,7 +122,7 @@ static bool hides_kernels(const struct wo_replay_report *report) {
     if ((wo_stack_facts_of(facts, instance->stack).flags & WO_STACK_CONVOLUTION) != 0)
       convolution_bytes += (double)instance->size_bytes;
   }
-  return convolution_bytes * 100 >= all_bytes * CONVOLUTIONS_MIN_PCT;
+  return convolution_bytes * 100 >= all_bytes * (double)CONVOLUTIONS_MIN_PCT;
 }
 
 /* The classes of the recorded requests, and of those that the program needs if it went on without some. */

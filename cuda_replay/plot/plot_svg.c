@@ -127,7 +127,7 @@ static void add_swatch(struct wo_svg_page *page, double *x, const char *classes,
   char text[96];
   snprintf(text, sizeof text, "%s, up to %s", name, WO_BYTES_TEXT(most_bytes));
   const double width = 18 + wo_svg_text_width(wo_view_of(text)) + 18;
-  if (*x + width > WO_SVG_RIGHT && *x > 16) {
+  if (*x + width > (double)WO_SVG_RIGHT && *x > 16) {
     *x = 16;
     page->y += 20;
   }

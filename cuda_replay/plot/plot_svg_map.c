@@ -144,7 +144,7 @@ static double row_y(const struct drawing *drawing, uint32_t row) {
 }
 
 static double pixels_of(const struct drawing *drawing, uint64_t bytes) {
-  return (double)bytes * PIXELS / (double)drawing->packing->row_bytes;
+  return (double)bytes * (double)PIXELS / (double)drawing->packing->row_bytes;
 }
 
 /* Relative commands need about half the bytes of four absolute points. */
@@ -154,7 +154,7 @@ static void add_box(struct wo_text *out, double x, double y, double width, doubl
 
 /* Opens an invisible shape; the caller writes its tooltip and closes it with close_tip. False if there are enough tooltips. */
 static bool open_tip(struct drawing *drawing, double x, double y, double width) {
-  if (width < TIP_PIXELS || drawing->tip_count >= TIPS_MAX) return false;
+  if (width < (double)TIP_PIXELS || drawing->tip_count >= TIPS_MAX) return false;
   drawing->tip_count++;
   wo_text_add(&drawing->tips, "<path class=\"tip\" d=\"");
   add_box(&drawing->tips, x, y, width, ROW_HEIGHT);
@@ -217,10 +217,10 @@ static void draw_block(struct drawing *drawing, const struct piece *piece, const
     if (block->state == WO_BLOCK_PENDING) kind = KIND_PENDING;
     wo_plot_cover(drawing->covered[kind], PIXELS, from, to);
   }
-  if (to - from >= PART_PIXELS && end < piece_end) {
-    wo_svg_add(&drawing->parts, "M@,@v@", NULL, (const double[]){WO_SVG_LEFT + to, y, ROW_HEIGHT});
+  if (to - from >= (double)PART_PIXELS && end < piece_end) {
+    wo_svg_add(&drawing->parts, "M@,@v@", NULL, (const double[]){(double)WO_SVG_LEFT + to, y, ROW_HEIGHT});
   }
-  if (open_tip(drawing, WO_SVG_LEFT + from, y, to - from)) {
+  if (open_tip(drawing, (double)WO_SVG_LEFT + from, y, to - from)) {
     tell_block(drawing, block);
     close_tip(drawing);
   }
@@ -238,11 +238,11 @@ static size_t first_block_at(const struct wo_segment_map *map, const struct wo_m
 static void draw_piece(struct drawing *drawing, const struct piece *piece) {
   const struct wo_segment_map *const map = drawing->packing->map;
   const struct wo_map_segment *const segment = &map->segments.items[piece->segment];
-  const double x = WO_SVG_LEFT + pixels_of(drawing, piece->offset_bytes);
+  const double x = (double)WO_SVG_LEFT + pixels_of(drawing, piece->offset_bytes);
   const double y = row_y(drawing, piece->row);
   const double width = pixels_of(drawing, piece->size_bytes);
   add_box(&drawing->ground, x, y, width, ROW_HEIGHT);
-  if (width >= EDGE_PIXELS) add_box(&drawing->edges, x, y, width, ROW_HEIGHT);
+  if (width >= (double)EDGE_PIXELS) add_box(&drawing->edges, x, y, width, ROW_HEIGHT);
   if (open_tip(drawing, x, y, width)) {
     tell_segment(drawing, segment);
     close_tip(drawing);
@@ -274,7 +274,8 @@ static void draw_row(struct drawing *drawing, uint32_t row) {
     for (to = from + 1; to < PIXELS && shown_at(drawing, to) == shown;) to++;
     if (shown > 0) add_box(&drawing->kinds[shown - 1], WO_SVG_LEFT + from, y, to - from, ROW_HEIGHT);
     if (shown < 0) {
-      add_box(&drawing->kinds[-shown - 1], WO_SVG_LEFT + from, y + ROW_HEIGHT - TICK_HEIGHT, to - from, TICK_HEIGHT);
+      add_box(&drawing->kinds[-shown - 1], WO_SVG_LEFT + from, y + (double)ROW_HEIGHT - (double)TICK_HEIGHT, to - from,
+              TICK_HEIGHT);
     }
   }
   memset(drawing->covered, 0, sizeof drawing->covered);
@@ -374,7 +375,7 @@ void wo__svg_map_panel(struct wo_svg_page *page) {
     drawing->top = page->y;
     draw_rows(drawing);
     add_paths(drawing);
-    page->y = row_y(drawing, (uint32_t)packing.rows.count) - ROW_GAP;
+    page->y = row_y(drawing, (uint32_t)packing.rows.count) - (double)ROW_GAP;
     add_use(page);
   } else {
     page->out->is_failed = true;

@@ -58,7 +58,7 @@ static void add_rest(struct wo_svg_page *page, size_t from) {
   char text[48];
   if (from >= attribution->sites.count) return;
   for (size_t i = from; i < attribution->sites.count; i++) rest.block_bytes += attribution->sites.items[i].share.block_bytes;
-  page->y += ROW_HEIGHT;
+  page->y += (double)ROW_HEIGHT;
   add_share(page, &rest, NULL);
   snprintf(text, sizeof text, "%zu further line%s", attribution->sites.count - from,
            attribution->sites.count - from == 1 ? "" : "s");

@@ -27,12 +27,12 @@ struct chart {
 static double x_of(const struct chart *chart, double request) {
   const double all = chart->page->plot->memory->request_count;
   assert(all > 0);
-  return WO_SVG_LEFT + (WO_SVG_RIGHT - WO_SVG_LEFT) * request / all;
+  return (double)WO_SVG_LEFT + (WO_SVG_RIGHT - WO_SVG_LEFT) * request / all;
 }
 
 /* The position of a place; events before the first request are at the left edge. */
 static double x_of_place(const struct chart *chart, const struct wo_memory_place *place) {
-  return place->request == WO_NO_REQUEST ? WO_SVG_LEFT : x_of(chart, place->request + 1.0);
+  return place->request == WO_NO_REQUEST ? (double)WO_SVG_LEFT : x_of(chart, place->request + 1.0);
 }
 
 /* Values above the axis are drawn at its upper edge, not outside the panel. */
@@ -105,7 +105,7 @@ static void add_capacity(struct chart *chart) {
 
 /* A text beside a mark, on the side where there is room. */
 static void add_label_beside(struct chart *chart, double x, double y, struct wo_view text) {
-  const bool is_left = x + wo_svg_text_width(text) + 12 > WO_SVG_RIGHT;
+  const bool is_left = x + wo_svg_text_width(text) + 12 > (double)WO_SVG_RIGHT;
   wo_svg_text(chart->page->out, is_left ? x - 8 : x + 8, y, is_left ? "b halo r" : "b halo", text, 80);
 }
 
@@ -187,9 +187,9 @@ static void add_peak(struct chart *chart) {
 static void add_memory(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   const struct wo_plot_axis axis = wo_plot_axis_bytes(wo_plot_most_bytes(page->plot), 7);
-  page->y += HEADING_HEIGHT; /* its heading is written last, when its content is known */
+  page->y += (double)HEADING_HEIGHT; /* its heading is written last, when its content is known */
   chart->top = page->y;
-  chart->bottom = page->y + CHART_HEIGHT;
+  chart->bottom = page->y + (double)CHART_HEIGHT;
   chart->most = axis.top;
   for (size_t i = 0; i < chart->count; i++) chart->y[i] = y_of(chart, (double)chart->columns[i].high_bytes[WO_MEMORY_RESERVED]);
   add_area(chart, "unused");
@@ -201,7 +201,7 @@ static void add_memory(struct chart *chart) {
   add_capacity(chart);
   add_peak(chart);
   add_ooms(chart);
-  page->y = chart->top - HEADING_HEIGHT;
+  page->y = chart->top - (double)HEADING_HEIGHT;
   wo__svg_heading(page, WO_VIEW("Memory over time"),
                   has_marks ? WO_VIEW("each column shows its highest moment; dotted: the optimizer's steps begin")
                             : WO_VIEW("each column shows its highest moment"));
@@ -217,7 +217,7 @@ static void add_fragmentation(struct chart *chart) {
   wo__svg_heading(page, WO_VIEW("Fragmentation"),
                   WO_VIEW("part of the reserved memory that is not allocated; lowest to highest of each column"));
   chart->top = page->y;
-  chart->bottom = page->y + STRIP_HEIGHT;
+  chart->bottom = page->y + (double)STRIP_HEIGHT;
   chart->most = 1;
   for (int pct = 0; pct <= 100; pct += 50) {
     const double y = y_of(chart, pct / 100.0);
@@ -292,7 +292,7 @@ static void add_time_axis(struct chart *chart) {
     wo_plot_axis_label(&axis, next_us, text, sizeof text);
     const double half = wo_svg_text_width(wo_view_of(text)) / 2;
     next_us += axis.step;
-    if (chart->x[i] - half < free_x || chart->x[i] + half > WO_SVG_RIGHT) continue;
+    if (chart->x[i] - half < free_x || chart->x[i] + half > (double)WO_SVG_RIGHT) continue;
     wo_svg_text(page->out, chart->x[i], page->y, "s m mid", wo_view_of(text), 40);
     free_x = chart->x[i] + half + 12;
   }

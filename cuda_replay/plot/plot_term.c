@@ -76,7 +76,7 @@ static void put(struct term *term, enum mark mark) {
 
 /* A character that is filled from below up to `part` (0 .. 1). */
 static void put_part(struct term *term, enum mark mark, double part) {
-  const int filled = (int)(part * EIGHTHS + 0.5);
+  const int filled = (int)(part * (double)EIGHTHS + 0.5);
   if (!term->style.use_utf8 || filled >= EIGHTHS) {
     put(term, part >= 0.5 ? mark : MARK_NONE);
     return;
@@ -111,7 +111,7 @@ static const struct wo_memory_bin *column_at(const struct term *term, size_t x) 
 /* The character of line `row` (from the top) at x. Values of a line are between low and high. */
 static void put_cell(struct term *term, size_t x, int row) {
   const struct wo_memory_bin *const column = column_at(term, x);
-  const double line_bytes = term->axis.top / ROWS;
+  const double line_bytes = term->axis.top / (double)ROWS;
   const double low = line_bytes * (ROWS - 1 - row);
   const double allocated = ((double)column->high_bytes[WO_MEMORY_ALLOCATED] - low) / line_bytes;
   const double reserved = ((double)column->high_bytes[WO_MEMORY_RESERVED] - low) / line_bytes;
@@ -120,9 +120,9 @@ static void put_cell(struct term *term, size_t x, int row) {
   const bool is_first = x == 0 || column_at(term, x - 1) != column; /* of the characters that show the column */
   if (row == 0 && is_first && column->oom_count > 0) {
     put(term, MARK_OOM);
-  } else if (allocated >= 1 - 0.5 / EIGHTHS) {
+  } else if (allocated >= 1 - 0.5 / (double)EIGHTHS) {
     put(term, MARK_ALLOCATED);
-  } else if (allocated >= 0.5 / EIGHTHS && (term->style.use_utf8 || allocated >= 0.5)) {
+  } else if (allocated >= 0.5 / (double)EIGHTHS && (term->style.use_utf8 || allocated >= 0.5)) {
     put_part(term, MARK_ALLOCATED, allocated);
   } else if (reserved >= 0.5) {
     put(term, MARK_RESERVED);
@@ -134,8 +134,8 @@ static void put_cell(struct term *term, size_t x, int row) {
 /* The tick whose value the upper edge of a line reaches first, as text; empty if there is none. */
 static void label_row(const struct term *term, int row, char *text, size_t cap) {
   const struct wo_plot_axis *const axis = &term->axis;
-  const double high = axis->top * (ROWS - row) / ROWS * (1 + 1e-9);
-  const double low = axis->top * (ROWS - 1 - row) / ROWS * (1 + 1e-9);
+  const double high = axis->top * (ROWS - row) / (double)ROWS * (1 + 1e-9);
+  const double low = axis->top * (ROWS - 1 - row) / (double)ROWS * (1 + 1e-9);
   text[0] = '\0';
   for (double value = axis->step; value <= high; value += axis->step) {
     if (value <= low) continue;

@@ -230,7 +230,7 @@ enum { ROWS_LEAST = 64, NEIGHBOURS_MAX = 64 };
 
 /* Looks for sizes next to from / factor. One that stays the same may be near by accident. */
 static bool by_neighbours(const struct wo__size_map *sizes, uint64_t from, double factor, struct wo__size_span *span) {
-  const double wanted = (double)from / factor, reach = wanted / ROWS_LEAST;
+  const double wanted = (double)from / factor, reach = wanted / (double)ROWS_LEAST;
   bool is_known = false;
   size_t i = find_pair(sizes, (uint64_t)(wanted - reach));
   for (unsigned seen = 0; i < sizes->count && seen < NEIGHBOURS_MAX; i++, seen++) {

@@ -112,7 +112,7 @@ static void add_layers(struct maker *maker, uint64_t bytes, uint64_t unit, enum 
 /* The tensors that one layer keeps for backward if its width is known: a few tensors and its output, each of a different size, so
  * that layers are recognised by repetition. 0 if the layer is too small for that, or if checkpointing keeps the output only. */
 static uint64_t tensors_of_layer(const struct wo_job_sizes *sizes, uint64_t each, uint64_t output) {
-  const bool is_narrow = !(sizes->hidden > TENSORS_MOST); /* sizes that differ by a unit would not all be positive */
+  const bool is_narrow = !(sizes->hidden > (double)TENSORS_MOST); /* sizes that differ by a unit would not all be positive */
   if (sizes->has_checkpointing || output == 0 || is_narrow || each < output) return 0;
   const uint64_t count = (each - output) / (2 * output);
   if (count < TENSORS_LEAST) return 0;
@@ -327,7 +327,7 @@ enum wo_status wo_reconstruct(const struct wo_job_sizes *sizes, struct wo_record
   struct parts parts = {0};
   bool lacks_activations = false;
   assert(sizes && ret_recording && ret_lacks_activations && err);
-  if (sizes->layers >= 1) maker.layers = sizes->layers < LAYERS_MOST ? (uint64_t)sizes->layers : LAYERS_MOST;
+  if (sizes->layers >= 1) maker.layers = sizes->layers < (double)LAYERS_MOST ? (uint64_t)sizes->layers : LAYERS_MOST;
   enum wo_status status = look(&maker, &parts, &lacks_activations);
   if (status == WO_OK && make(&maker, &parts, lacks_activations) != WO_OK) status = wo_err_nomem(err);
   if (status != WO_OK) return status;

@@ -57,7 +57,7 @@ static void put_head(struct writer *w) {
 
 static void put_row(struct writer *w, const struct wo_compare_row *row, wo_compare_name_fn name) {
   const bool is_less = row->sum[1].bytes < row->sum[0].bytes;
-  const double width = w->most_bytes > 0 ? BAR_PIXELS * (double)change_of(row) / (double)w->most_bytes : 0;
+  const double width = w->most_bytes > 0 ? (double)BAR_PIXELS * (double)change_of(row) / (double)w->most_bytes : 0;
   wo_text_add(w->out, "<tr><td class=\"n\">%s%s</td>",
               is_less              ? "-"
               : change_of(row) > 0 ? "+"

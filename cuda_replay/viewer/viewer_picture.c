@@ -25,11 +25,11 @@ struct picture {
 
 static double x_of(const struct picture *picture, double time) {
   const double all = picture->viewer->window.end - picture->viewer->window.first;
-  return LEFT + (RIGHT - LEFT) * (all > 0 ? time / all : 0);
+  return (double)LEFT + (RIGHT - LEFT) * (all > 0 ? time / all : 0);
 }
 
 static double y_of(const struct picture *picture, double bytes) {
-  return BOTTOM - (BOTTOM - TOP) * (bytes < picture->most ? bytes / picture->most : 1);
+  return (double)BOTTOM - (BOTTOM - TOP) * (bytes < picture->most ? bytes / picture->most : 1);
 }
 
 /* The middle of the step of an entry. */
@@ -125,7 +125,7 @@ static void add_grid(struct picture *picture, const struct wo_plot_axis *axis) {
 
 /* A text beside a line, on the side where there is room. */
 static void add_label(struct picture *picture, double x, double y, const char *text) {
-  const bool is_left = x + wo_svg_text_width(wo_view_of(text)) + 12 > RIGHT;
+  const bool is_left = x + wo_svg_text_width(wo_view_of(text)) + 12 > (double)RIGHT;
   wo_svg_text(picture->out, is_left ? x - 7 : x + 7, y, is_left ? "strong end" : "strong", wo_view_of(text), 100);
 }
 

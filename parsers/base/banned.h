@@ -10,7 +10,15 @@
 #include <string.h>
 #include <time.h>
 
-#undef alloca /* a macro where the system headers define it; poisoning works on names */
+/* C libraries make macros of some of these (glibc for Clang, with _FORTIFY_SOURCE); poisoning works on names. */
+#undef alloca
+#undef sprintf
+#undef vsprintf
+#undef strcpy
+#undef strcat
+#undef strncpy
+#undef strncat
+#undef strtok
 #pragma GCC poison strcpy strcat sprintf vsprintf strncpy strncat strtok gets
 #pragma GCC poison atoi atol atoll atof sscanf fscanf scanf strtod strtof strtol strtoul strtoll strtoull
 #pragma GCC poison gmtime localtime alloca setlocale

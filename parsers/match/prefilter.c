@@ -101,7 +101,7 @@ static uint32_t sift(const struct wo_prefilter *filter, struct wo_view text, siz
     const uint32_t window = wo__load_window(text.ptr + place);
     const struct wo_prefilter_slot *const slot = &filter->tables.slots[wo__slot_of(filter, window)];
     found[kept] = found[i];
-    kept += (slot->head > 0) & ((slot->window != window) | may_stand(slot, text, place));
+    kept += (uint32_t)((slot->head > 0) & ((slot->window != window) | may_stand(slot, text, place)));
   }
   return kept;
 }

@@ -133,7 +133,7 @@ static bool has_control(const char *text, size_t len) {
   unsigned char found = 0;
   for (size_t i = 0; i < len; i++) {
     const unsigned char c = (unsigned char)text[i];
-    found |= (unsigned char)((c < ' ') & (c != '\n') & (c != '\r') & (c != '\t')) | (unsigned char)(c == 0x7f);
+    found |= (unsigned char)(((c < ' ') & (c != '\n') & (c != '\r') & (c != '\t')) | (c == 0x7f));
   }
   return found != 0;
 }

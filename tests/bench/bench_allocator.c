@@ -105,8 +105,8 @@ static bool measure(struct run *run, struct wo_allocator *allocator, size_t roun
     took_s[i] = now_s() - start_s;
   }
   sort_times(took_s, rounds);
-  const double entries = (double)operations(run) * REPEATS;
-  const double calls = (double)run->count * REPEATS;
+  const double entries = (double)operations(run) * (double)REPEATS;
+  const double calls = (double)run->count * (double)REPEATS;
   printf("allocator %s live_peak=%lld requests=%zu best_mops=%.1f median_mops=%.1f best_mcalls=%.1f median_mcalls=%.1f\n", name,
          (long long)wo_allocator_stats(allocator)->allocation[WO_STAT_ALL].peak, run->count, entries / took_s[0] / 1e6,
          entries / took_s[rounds / 2] / 1e6, calls / took_s[0] / 1e6, calls / took_s[rounds / 2] / 1e6);

@@ -23,15 +23,14 @@ import tempfile
 import find
 import stage as stages
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "checks"))
-from check_words import is_shown  # noqa: E402
-
 # Commands that are not run, and what runs them instead. An entry that no text has is a failure.
 SKIPPED = {
     "whyoom replay --on gpu --capacity 30GiB snapshot.pickle": "needs a GPU: tests/gpu/run, and test_gpu_process with a stand-in",
     ".ci/setup test": "installs packages",
     ".ci/setup release": "installs packages",
     ".ci/demo": "installs packages and builds",
+    ".ci/build release": "builds: tests/portability and packaging/check",
+    ".ci/build release -DWHYOOM_BUNDLED=ON": "builds: the test bundled",
     ".ci/test": "builds and runs all tests, this one too",
     ".ci/run": "builds and runs all tests, this one too",
     ".ci/release": "builds a C library: the test release",
@@ -44,6 +43,30 @@ SKIPPED = {
 COMPLAINTS = re.compile(r"unknown|usage:|no such file|cannot be opened|not found|permission denied|syntax error", re.IGNORECASE)
 RIGHT_CODES = (0, 1, 3)  # fits or is well, does not or is not, is not proven
 SECONDS = 50             # for one block
+
+
+def is_shown(shown, printed):
+    """Whether the lines shown are the lines printed, where "..." stands for any number of them."""
+    pieces, part = [], []
+    for line in shown:
+        if line.strip() == "...":
+            pieces.append(part)
+            part = []
+        else:
+            part.append(line)
+    pieces.append(part)
+    if len(pieces) == 1:
+        return pieces[0] == printed
+    if printed[:len(pieces[0])] != pieces[0]:
+        return False
+    at = len(pieces[0])
+    for piece in pieces[1:-1]:
+        while at + len(piece) <= len(printed) and printed[at:at + len(piece)] != piece:
+            at += 1
+        if at + len(piece) > len(printed):
+            return False
+        at += len(piece)
+    return not pieces[-1] or (len(printed) - at >= len(pieces[-1]) and printed[-len(pieces[-1]):] == pieces[-1])
 
 
 def plain(command):
@@ -128,6 +151,9 @@ def run_all(blocks, stage_of_all, folder):
 
 def self_test(stage_of_all, folder):
     """Wrong examples must be seen, and right ones must not."""
+    assert is_shown(["a", "...", "c"], ["a", "b", "b", "c"]) and is_shown(["...", "b"], ["a", "b"]) and is_shown(["a", "..."], ["a"])
+    assert not is_shown(["a", "...", "c"], ["a", "b"]) and not is_shown(["a", "b"], ["a", "c"]) and not is_shown(["...", "x", "..."], ["a"])
+    assert not is_shown(["a", "...", "a"], ["a"])
     right = ("```\n$ cd samples/lora-7b-24g\n$ whyoom -q slurm-90817.err\n$ echo $?\n1\n$ whyoom --no-such-option x\n"
              "whyoom: unknown option --no-such-option (whyoom --help lists them; a file of that name: -- first)\n$ echo $?\n2\n```")
     wrong = {

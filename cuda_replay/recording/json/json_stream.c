@@ -188,10 +188,11 @@ static size_t read_escape(struct wo_json_stream *json, char out[4], size_t *ret_
   if (at.len < 2) return 0;
   const char *const simple = at.ptr[1] != '\0' ? strchr(names, at.ptr[1]) : NULL;
   *ret_len = 1;
-  if (simple != NULL) return out[0] = values[simple - names], 2;
+  out[0] = simple != NULL ? values[simple - names] : '\\'; /* an unknown escape stands for itself */
+  if (simple != NULL) return 2;
   const int32_t unit = read_unit(at);
   if (unit < 0 && at.ptr[1] == 'u' && at.len < 6) return 0;
-  if (unit < 0) return out[0] = '\\', 1; /* an unknown escape stands for itself */
+  if (unit < 0) return 1;
   const bool is_high = unit >= 0xD800 && unit < 0xDC00, is_low = unit >= 0xDC00 && unit < 0xE000;
   const int32_t second = is_high ? read_unit(wo_view_skip(at, 6)) : -1;
   const bool is_pair = second >= 0xDC00 && second < 0xE000;

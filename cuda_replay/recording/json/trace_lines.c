@@ -103,7 +103,7 @@ static enum wo_status add_short_free(struct wo__line_reader *reader, const struc
 /* Adds a new settings string; most files repeat the last one. */
 static enum wo_status add_settings(struct wo__line_reader *reader, uint64_t *ret_index) {
   struct wo_recording *const recording = reader->recording;
-  const struct wo_view text = wo__line_text(&reader->line, WO__LINE_ACTION + WO_ACTION_SETTINGS);
+  const struct wo_view text = wo__line_text(&reader->line, (int)WO__LINE_ACTION + WO_ACTION_SETTINGS);
   const size_t count = recording->settings_texts.count;
   if (reader->has_settings_object) return WO__LINE_FAIL(reader, WO_E_TYPE, "\"settings\" must be a text here");
   if (count == 0 || !wo_view_equal(recording->settings_texts.items[count - 1], text)) {

@@ -150,7 +150,7 @@ static enum wo_status read_name(struct wo__line_reader *reader, int key, const c
 /* A settings string is applied by the rules of that version; an object is taken as it is. */
 static enum wo_status read_header_settings(struct wo__line_reader *reader) {
   struct wo_recording *const recording = reader->recording;
-  const int key = WO__LINE_ACTION + WO_ACTION_SETTINGS;
+  const int key = (int)WO__LINE_ACTION + WO_ACTION_SETTINGS;
   const uint16_t torch = recording->torch_to != 0 ? recording->torch_to : WO_TORCH_DEFAULT;
   const struct wo_view spelled = wo__line_text(&reader->line, reader->has_settings_object ? (int)WO__LINE_SETTINGS_TEXT : key);
   recording->settings_text = wo_arena_copy(&recording->arena, spelled);

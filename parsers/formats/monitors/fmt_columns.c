@@ -220,7 +220,7 @@ static bool read_figure(struct table *table, enum role role, struct wo_view cell
   if (role == USED) row->used_bytes = number * scale;
   if (role == TOTAL) row->total_bytes = number * scale;
   if (role == BUSY) row->busy_pct = number;
-  if (role == ACTIVE) row->busy_pct = number * PCT;
+  if (role == ACTIVE) row->busy_pct = number * (double)PCT;
   return scale > 0;
 }
 

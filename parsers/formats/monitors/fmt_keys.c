@@ -114,7 +114,7 @@ static bool read_figure(const struct form *form, enum item item, struct wo_view 
   enum { PCT_MAX = 100 };
   struct wo_view unit;
   if (wo_monitor_cell(value, ret_number, &unit) != WO_CELL_NUMBER || (form->unit_bytes > 0 && unit.len > 0)) return false;
-  if (item == BUSY) return form->unit_bytes > 0 ? *ret_number <= PCT_MAX : wo_view_is(unit, "%");
+  if (item == BUSY) return form->unit_bytes > 0 ? *ret_number <= (double)PCT_MAX : wo_view_is(unit, "%");
   const double scale = form->unit_bytes > 0 ? form->unit_bytes : wo_monitor_unit_bytes(unit);
   *ret_number *= scale;
   return scale > 0;

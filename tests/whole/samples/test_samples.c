@@ -481,7 +481,7 @@ static void test_lora_cause(void **state) {
   expect_words(reasons, "fragmentation is ruled out");
   expect_words(reasons, "176.07 MiB"); /* over by this if every gap could be used, */
   expect_words(reasons, "788.48 MiB"); /* and by this if none */
-  expect_near((2.32 - 1.55) * MIB_PER_GIB - 612.41, 176.07, 0.01, "over by");
+  expect_near((2.32 - 1.55) * (double)MIB_PER_GIB - 612.41, 176.07, 0.01, "over by");
   expect_near(cJSON_GetNumberValue(fact(LORA, "model.trainable_parameters")), 239075328, 0, "trainable parameters");
 }
 
@@ -583,7 +583,7 @@ static void test_ddp_room_for_a_batch(void **state) {
   (void)state;
   const cJSON *shard = fix_of(first_finding(DDP), "shard-model-states");
   const double room = 47.41 - 8499653234.0 * 16 / 8 / GIB;
-  expect_near(room / 64 * MIB_PER_GIB, 505.25, 0.1, "a sample of 64");
+  expect_near(room / 64 * (double)MIB_PER_GIB, 505.25, 0.1, "a sample of 64");
   expect_near(room / 16, 1.97, 0.01, "a sample of 16");
   expect_words(item(shard, "notes"), "31.58 GiB / 64 = 505.25 MiB, 16 if below 1.97 GiB");
   expect_near(47.41 + 15.92, 8499653234.0 * 8 / GIB, 0.01, "short by 15.92 GiB in 16 bits");

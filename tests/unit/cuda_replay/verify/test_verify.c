@@ -596,17 +596,18 @@ static void test_steps_that_differ(void **state) {
     enum wo_verify_verdict verdict;
     bool is_largest;
     const char *why;
-  } rows[] = {{true, ACTIVATION_MIB, -1, 0, WO_VERIFY_PROVEN, true, ""},
-              {true, ACTIVATION_MIB * 1.004, -1, 0, WO_VERIFY_PROVEN, true, ""},
-              {false, ACTIVATION_MIB, -1, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ in size"},
-              {true, ACTIVATION_MIB / 2.0, -1, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ"},
-              {true, -1, -1, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ"},
-              {true, NAN, -1, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ"},
-              /* Its texts have the full length; shorter ones are scaled to it: 4 + 7/8 (4 + 3) GiB at a micro-batch of 1. */
-              {false, -1, 2048, 2048, WO_VERIFY_PROVEN, true, ""},
-              {false, -1, 2048, 1024, WO_VERIFY_PROVEN, false, ""},
-              {false, -1, 65536, 1024, WO_VERIFY_OPEN, false, "it fits for the step that failed, but one of the full length"},
-              {false, -1, 2048, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ"}};
+  } rows[] = {
+      {true, ACTIVATION_MIB, -1, 0, WO_VERIFY_PROVEN, true, ""},
+      {true, (double)ACTIVATION_MIB * 1.004, -1, 0, WO_VERIFY_PROVEN, true, ""},
+      {false, ACTIVATION_MIB, -1, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ in size"},
+      {true, (double)ACTIVATION_MIB / 2.0, -1, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ"},
+      {true, -1, -1, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ"},
+      {true, NAN, -1, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ"},
+      /* Its texts have the full length; shorter ones are scaled to it: 4 + 7/8 (4 + 3) GiB at a micro-batch of 1. */
+      {false, -1, 2048, 2048, WO_VERIFY_PROVEN, true, ""},
+      {false, -1, 2048, 1024, WO_VERIFY_PROVEN, false, ""},
+      {false, -1, 65536, 1024, WO_VERIFY_OPEN, false, "it fits for the step that failed, but one of the full length"},
+      {false, -1, 2048, 0, WO_VERIFY_OPEN, false, "it fits for the step that failed, but steps differ"}};
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct fixture fixture;
