@@ -18,6 +18,7 @@
 #include "analyzer/show/seal.h"
 #include "analyzer/terminal/pager.h"
 #include "analyzer/terminal/terminal.h"
+#include "cuda_replay/helper/helper_client.h"
 #include "cuda_replay/record/record.h"
 #include "cuda_replay/command/replay_command.h"
 #include "cuda_replay/whatif/device_hooks.h"
@@ -27,6 +28,8 @@
 #include "parsers/base/output/page.h"
 #include "parsers/base/units.h"
 #include "rules/files/rule_dir.h"
+
+extern char **environ;
 
 /* ---- Around a GPU ---- */
 
@@ -40,6 +43,8 @@ static volatile sig_atomic_t is_cancelled;
 struct gpu_watch {
   struct sigaction before_int;
   struct sigaction before_term;
+  struct wo_helper_place helper;
+  struct wo_elsewhere elsewhere; /* of that place */
   bool has_terminal;
   bool has_line;
   int64_t shown_ns;
@@ -98,11 +103,16 @@ static double seconds_now(void) {
   return (double)now_ns() / WO_NS_PER_S;
 }
 
-/* Tests name the two libraries (docs/replay.md). An empty CUDA_VISIBLE_DEVICES hides every card. */
+/* Tests name the two libraries (docs/replay.md); the helper may be elsewhere than the program. An empty CUDA_VISIBLE_DEVICES
+ * hides every card. */
 static struct wo_replay_hooks make_hooks(struct gpu_watch *watch) {
   watch->has_terminal = isatty(STDERR_FILENO) == 1;
+  watch->helper = (struct wo_helper_place){wo_terminal_variable("WHYOOM_GPU_HELPER"), environ};
+  watch->elsewhere = wo_helper_at(&watch->helper);
+  const bool has_helper = watch->helper.path || wo_helper_is_needed();
   return (struct wo_replay_hooks){.cuda_library = wo_terminal_variable("WHYOOM_CUDA_LIBRARY"),
                                   .nvml_library = wo_terminal_variable("WHYOOM_NVML_LIBRARY"),
+                                  .elsewhere = has_helper ? &watch->elsewhere : NULL,
                                   .visible_devices = getenv("CUDA_VISIBLE_DEVICES"),
                                   .state = watch,
                                   .guard = guard_gpu,
@@ -132,8 +142,6 @@ static enum wo_exit run_diagnose(const struct wo_call *call) {
 }
 
 /* ---- Around a scan ---- */
-
-extern char **environ;
 
 /* Names of the users whose logs were met. */
 enum { OWNERS_MAX = 1024 };

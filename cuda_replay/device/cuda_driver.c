@@ -63,9 +63,7 @@ static enum wo_status start(struct wo_cuda_driver *driver, struct wo_err *err) {
 static enum wo_status load(const char *library, void **ret_library, struct wo_err *err) {
   (void)library;
   (void)ret_library;
-  return wo_err_set(err, WO_E_UNKNOWN,
-                    "this is the static program, which cannot load a driver library: run a build of whyoom that is not static "
-                    "where the job will run, or use --on model");
+  return wo_err_set(err, WO_E_UNKNOWN, "this is the static program, which cannot load a driver library itself");
 }
 
 #else
@@ -106,7 +104,7 @@ enum wo_status wo_cuda_open(const char *library, struct wo_cuda_driver *ret_driv
 
 void wo_cuda_close(struct wo_cuda_driver *driver) {
   if (!driver || !driver->library) return;
-  dlclose(driver->library);
+  if (!driver->is_elsewhere) dlclose(driver->library);
   *driver = (struct wo_cuda_driver){0};
 }
 

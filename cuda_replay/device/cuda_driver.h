@@ -56,6 +56,7 @@ struct wo_cuda_access {
 
 struct wo_cuda_driver {
   void *library;
+  bool is_elsewhere; /* the functions ask another process, which has the library (cuda_replay/helper) */
 #define WO_CUDA(member, symbol, older, is_needed, type, parameters) type(*member) parameters;
 #include "cuda_replay/device/cuda_symbols.def"
 #undef WO_CUDA

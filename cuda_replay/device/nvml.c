@@ -34,7 +34,7 @@ static void *load(const char *library) {
 }
 
 bool wo_nvml_open(const char *library, struct wo_nvml *ret_nvml) {
-  struct wo_nvml nvml = {.library = load(library)};
+  struct wo_nvml nvml = {.library = load(library), .process = (unsigned)getpid()};
   assert(ret_nvml != NULL);
   *ret_nvml = (struct wo_nvml){0};
   if (!nvml.library) return false;
@@ -54,7 +54,7 @@ bool wo_nvml_open(const char *library, struct wo_nvml *ret_nvml) {
 void wo_nvml_close(struct wo_nvml *nvml) {
   if (!nvml || !nvml->library) return;
   if (nvml->shutdown) nvml->shutdown();
-  dlclose(nvml->library);
+  if (!nvml->is_elsewhere) dlclose(nvml->library);
   *nvml = (struct wo_nvml){0};
 }
 
@@ -112,7 +112,7 @@ size_t wo_nvml_holders(const struct wo_nvml *nvml, const char *uuid, struct wo_n
   *ret_is_known = handle && nvml->processes && nvml->processes(handle, &listed, processes) == NVML_SUCCESS;
   if (!*ret_is_known) return 0;
   for (unsigned i = 0; i < listed && i < WO_NVML_PROCESSES_MAX; i++) {
-    if (processes[i].pid == (unsigned)getpid()) continue;
+    if (processes[i].pid == nvml->process) continue;
     all[count] = (struct wo_nvml_holder){.pid = processes[i].pid, .used_bytes = processes[i].used_bytes};
     note_name(nvml, &all[count++]);
   }

@@ -29,6 +29,8 @@ struct wo_nvml_memory {
 
 struct wo_nvml {
   void *library;
+  bool is_elsewhere; /* the functions ask another process, which has the library (cuda_replay/helper) */
+  unsigned process;  /* the one that uses the card for whyoom */
 #define WO_NVML(member, symbol, older, type, parameters) type(*member) parameters;
 #include "cuda_replay/device/nvml_symbols.def"
 #undef WO_NVML
@@ -54,8 +56,8 @@ bool wo_nvml_is_mig(const struct wo_nvml *nvml, const char *uuid);
 /* The free memory of a card, without taking a context; UINT64_MAX: not known. */
 uint64_t wo_nvml_free_bytes(const struct wo_nvml *nvml, const char *uuid);
 
-/* Fills rows with the processes on a card except whyoom itself, those that hold most memory first. Returns their number, at most
- * cap and WO_NVML_PROCESSES_MAX; *ret_is_known is false when NVML does not report them. */
+/* Fills rows with the processes on a card except whyoom itself (or its helper), those that hold most memory first. Returns their
+ * number, at most cap and WO_NVML_PROCESSES_MAX; *ret_is_known is false when NVML does not report them. */
 size_t wo_nvml_holders(const struct wo_nvml *nvml, const char *uuid, struct wo_nvml_holder *rows, size_t cap, bool *ret_is_known);
 
 #endif

@@ -18,12 +18,15 @@ struct wo_gpu_progress {
   bool is_over;        /* true once at the end, also after a failure */
 };
 
+struct wo_elsewhere;
+
 /* {0}: no services. */
 struct wo_replay_hooks {
-  const char *cuda_library;    /* NULL: the system's CUDA driver; else this file, for tests */
-  const char *nvml_library;    /* NULL: the system's NVML */
-  const char *visible_devices; /* CUDA_VISIBLE_DEVICES, for messages: the driver counts by it; NULL if not set */
-  void *state;                 /* passed to the calls */
+  const char *cuda_library;             /* NULL: the system's CUDA driver; else this file, for tests */
+  const char *nvml_library;             /* NULL: the system's NVML */
+  const struct wo_elsewhere *elsewhere; /* what loads them for this program (elsewhere.h); NULL: it does so itself */
+  const char *visible_devices;          /* CUDA_VISIBLE_DEVICES, for messages: the driver counts by it; NULL if not set */
+  void *state;                          /* passed to the calls */
   /* Called with true before the card is used, with false when everything is given back: between the two a signal must not end the
    * program. NULL for none. */
   void (*guard)(void *state, bool is_on);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "cuda_replay/device/device_journal.h"
+#include "cuda_replay/device/elsewhere.h"
 #include "cuda_replay/device/gpu_cards.h"
 #include "cuda_replay/device/nvml.h"
 #include "cuda_replay/whatif/device_hooks.h"
@@ -29,6 +30,7 @@
 struct wo_gpu_session {
   struct wo_cuda_driver driver;
   struct wo_nvml nvml;
+  const struct wo_elsewhere *elsewhere; /* is open; NULL for none */
 };
 
 static const struct wo_replay_hooks no_hooks;
@@ -107,6 +109,17 @@ static enum wo_status look(struct wo_replay_gpu *gpu, const struct wo_replay_hoo
   return wo_err_set(err, WO_E_IO, "interrupted: nothing was taken of GPU %d", gpu->ordinal);
 }
 
+/* The libraries in this process, or in one that can load them. */
+static enum wo_status open_libraries(struct wo_gpu_session *session, const struct wo_replay_hooks *hooks, struct wo_err *err) {
+  const struct wo_elsewhere *const elsewhere = hooks->elsewhere;
+  enum wo_status status = elsewhere ? elsewhere->open(elsewhere->state, err) : WO_OK;
+  if (status != WO_OK) return status;
+  session->elsewhere = elsewhere;
+  status = (elsewhere ? elsewhere->cuda : wo_cuda_open)(hooks->cuda_library, &session->driver, err);
+  if (status == WO_OK) (elsewhere ? elsewhere->nvml : wo_nvml_open)(hooks->nvml_library, &session->nvml);
+  return status;
+}
+
 enum wo_status wo_replay_gpu_look(const struct wo_gpu_place *asked, const struct wo_recording *recording,
                                   const struct wo_trace *trace, struct wo_capacity *capacity, struct wo_replay_gpu *ret_gpu,
                                   struct wo_err *err) {
@@ -117,9 +130,8 @@ enum wo_status wo_replay_gpu_look(const struct wo_gpu_place *asked, const struct
   struct wo_gpu_session *const session = ret_gpu->session = calloc(1, sizeof *session);
   if (!session) return wo_err_nomem(err);
   choose_reserve(asked, recording, trace, ret_gpu);
-  enum wo_status status = wo_cuda_open(hooks->cuda_library, &session->driver, err);
+  enum wo_status status = open_libraries(session, hooks, err);
   if (status != WO_OK) return status;
-  wo_nvml_open(hooks->nvml_library, &session->nvml);
   status = wo_gpu_look(&session->driver, &session->nvml, ret_gpu->ordinal, hooks->visible_devices, err);
   if (status == WO_OK) status = look(ret_gpu, hooks, err);
   if (status == WO_OK) status = choose_capacity(ret_gpu, capacity, err);
@@ -259,6 +271,7 @@ void wo_replay_gpu_done(struct wo_replay_gpu *gpu) {
   if (!gpu || !gpu->session) return;
   wo_nvml_close(&gpu->session->nvml);
   wo_cuda_close(&gpu->session->driver);
+  if (gpu->session->elsewhere) gpu->session->elsewhere->close();
   free(gpu->session);
   gpu->session = NULL;
 }

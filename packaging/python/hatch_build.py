@@ -4,13 +4,14 @@ the systems that can run them.
 
 static: it needs the kernel alone, no C library of the system. So it runs under any: glibc (manylinux) and musl (musllinux).
 dynamically linked: it needs the libraries of the system where it was built. Such a wheel is for that system: linux, no manylinux.
+Beside a static program may be its helper for a GPU (whyoom-gpu, or whyoom-gpu-0.1.0-linux-x86_64): it goes into the wheel, too.
 a library: it is dynamically linked.
 none of them: no program is in the wheel, any system can have it, and the package looks for a program that is installed already.
 """
 import os
 import struct
 import sys
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
@@ -58,6 +59,16 @@ def narrowest(tags: List[str]) -> str:
     return min(tags)  # "linux" is before "manylinux"
 
 
+def helper_of(path: str) -> Optional[str]:
+    """The helper beside a static program, if there is one. Another program loads the driver itself."""
+    folder, name = os.path.split(path)
+    helper = os.path.join(folder, "whyoom-gpu" + name[len("whyoom"):])
+    if not name.startswith("whyoom") or not os.path.isfile(helper):
+        return None
+    with open(path, "rb") as file:
+        return None if is_dynamic(file.read()) else helper
+
+
 class WhyoomBuildHook(BuildHookInterface):
     PLUGIN_NAME = "custom"
 
@@ -78,3 +89,6 @@ class WhyoomBuildHook(BuildHookInterface):
         build_data["tag"] = f"py3-none-{narrowest([platform_tag(path) for path in parts.values()])}"
         build_data["pure_python"] = False
         included.update({path: place for place, path in parts.items()})
+        helper = helper_of(os.path.abspath(os.environ["WHYOOM_BINARY"])) if os.environ.get("WHYOOM_BINARY") else None
+        if helper:
+            included[helper] = "whyoom/_bin/whyoom-gpu"

@@ -45,7 +45,7 @@ ABILITIES = {
     "signals and the terminal": ({"signal", "sigaction", "isatty", "ioctl"}, {"analyzer/terminal"}),
     "the exit": ({"exit", "_exit", "_Exit", "quick_exit", "abort"}, {"analyzer/terminal"}),
     "other programs": ({"system", "popen", "fork", "vfork", "posix_spawn", "execv", "execvp", "execve", "execl", "execlp"},
-                       {"cuda_replay/record", "analyzer/live", "analyzer/terminal"}),
+                       {"cuda_replay/record", "cuda_replay/helper", "analyzer/live", "analyzer/terminal"}),
     "libraries at run time": ({"dlopen", "dlmopen"}, {"cuda_replay/device"}),
     "the sandbox": ({"prctl", "syscall", "seccomp"}, {"parsers/base/command"}),
     "threads": ({"pthread_create", "thrd_create"}, {"analyzer/scan"}),

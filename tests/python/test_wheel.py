@@ -68,6 +68,15 @@ class Tag(Case):
         with self.assertRaises(ValueError):
             narrowest([static, "linux_aarch64"])
 
+    def test_helper(self):
+        program, helper = self.folder / "whyoom-0.1-linux-x86_64", self.folder / "whyoom-gpu-0.1-linux-x86_64"
+        program.write_bytes(elf())
+        self.assertIsNone(build_hook().helper_of(str(program)))
+        helper.write_bytes(elf(headers=[3]))
+        self.assertEqual(build_hook().helper_of(str(program)), str(helper))
+        program.write_bytes(elf(headers=[3]))
+        self.assertIsNone(build_hook().helper_of(str(program)), "it loads the driver itself")
+
     @unittest.skipUnless(shutil.which("readelf"), "readelf is not installed")
     def test_this_program(self):
         headers = subprocess.run(["readelf", "-lW", WHYOOM], stdout=subprocess.PIPE, universal_newlines=True).stdout
@@ -109,13 +118,16 @@ class Wheel(Case):
             self.assertFalse([name for name in names if "pycache" in name or "hatch_build" in name])
 
     def test_tags(self):
-        program = self.folder / "static"
-        program.write_bytes(elf())
-        program.chmod(0o755)
+        program, helper = self.folder / "whyoom-static", self.folder / "whyoom-gpu-static"
+        for path, content in ((program, elf()), (helper, elf(headers=[3]))):
+            path.write_bytes(content)
+            path.chmod(0o755)
         wheel = self.build("static_wheel", program)
         self.assertEqual(wheel.name, f"whyoom-{whyoom.__version__}-py3-none-manylinux2014_x86_64.musllinux_1_1_x86_64.whl")
         with zipfile.ZipFile(wheel) as archive:
             tags = re.findall("^Tag: (.*)$", archive.read(f"whyoom-{whyoom.__version__}.dist-info/WHEEL").decode(), re.MULTILINE)
+            self.assertEqual(archive.read("whyoom/_bin/whyoom-gpu"), helper.read_bytes())
+            self.assertEqual(archive.getinfo("whyoom/_bin/whyoom-gpu").external_attr >> 16 & 0o777, 0o755)
         self.assertEqual(tags, ["py3-none-manylinux2014_x86_64", "py3-none-musllinux_1_1_x86_64"])
         library = self.folder / "library"
         library.write_bytes(elf(headers=[1, 2], dynamic=[5, 1, 0]))

@@ -82,7 +82,7 @@ static bool check_result(const char *folder, const struct wo_process_result *res
 
 /* The file `env`. */
 struct variables {
-  const char *items[MOST_VARIABLES + 2];
+  const char *items[MOST_VARIABLES + 3];
   char texts[MOST_VARIABLES][PATH_BYTES];
   char folder[PATH_BYTES]; /* where the loader finds the stand-ins; empty when none is named */
 };
@@ -122,6 +122,28 @@ static void read_variables(const char *folder, struct variables *ret) {
   free(text);
 }
 
+static bool run_once(const char *folder, const struct wo_process_spec *spec, char *complaint, size_t cap) {
+  struct wo_process_result result;
+  if (!wo_process_run(spec, &result)) {
+    snprintf(complaint, cap, "the program could not be started\n");
+    return false;
+  }
+  const bool is_fine = check_result(folder, &result, complaint, cap);
+  wo_process_done(&result);
+  return is_fine;
+}
+
+/* The driver in a process of its own, as for the static program: the same report. False where none is named. */
+static bool add_helper(struct variables *variables) {
+  size_t count = 0;
+  bool has_driver = false;
+  for (; variables->items[count]; count++)
+    has_driver = has_driver || strncmp(variables->items[count], "WHYOOM_CUDA_LIBRARY=", strlen("WHYOOM_CUDA_LIBRARY=")) == 0;
+  variables->items[count] = "WHYOOM_GPU_HELPER=" WO_GPU_HELPER;
+  variables->items[count + 1] = NULL;
+  return has_driver;
+}
+
 bool wo_golden_run(const char *folder, char *complaint, size_t cap) {
   char cmd_path[PATH_BYTES], stdin_path[PATH_BYTES];
   const char *args[MOST_ARGS + 1];
@@ -137,13 +159,9 @@ bool wo_golden_run(const char *folder, char *complaint, size_t cap) {
   read_variables(folder, &variables);
   const struct wo_process_spec spec = {
       .args = args, .stdin_path = access(stdin_path, R_OK) == 0 ? stdin_path : NULL, .environment = variables.items};
-  struct wo_process_result result;
-  bool is_fine = wo_process_run(&spec, &result);
-  if (!is_fine) {
-    snprintf(complaint, cap, "the program could not be started\n");
-  } else {
-    is_fine = check_result(folder, &result, complaint, cap);
-    wo_process_done(&result);
+  bool is_fine = run_once(folder, &spec, complaint, cap);
+  if (is_fine && add_helper(&variables)) {
+    is_fine = run_once(folder, &spec, complaint, cap);
   }
   free(cmd);
   return is_fine;
