@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* whyoom: connects the command line to the commands. The only file that prints and ends the program; only this file,
  * analyzer/terminal and cuda_replay/record touch the environment.
  *

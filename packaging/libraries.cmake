@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The libraries that whyoom links: those of the system, or (WHYOOM_BUNDLED) their released sources, built in the build folder. Either gives the targets
 # ZLIB::ZLIB, PkgConfig::PCRE2, ::CJSON and ::SQLITE; and, where <NAME>_FOUND, PkgConfig::LZMA, ::ZSTD and ::ISAL.
 option(WHYOOM_BUNDLED "Build the libraries from their released sources, in the build folder, in place of the system's" OFF)

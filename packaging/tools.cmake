@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Names the tools that are missing, before CMake complains of them in its own words.
 set(ways "Without root: load a module of your cluster (module avail), or install with conda. Or copy the static program of another machine here: \
 packaging/release/README.md.")

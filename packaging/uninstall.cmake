@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Removes the files that the last `cmake --install` of BUILD wrote, and the folders that are empty then and are whyoom's own.
 if(NOT EXISTS ${BUILD}/install_manifest.txt)
   message(FATAL_ERROR "nothing was installed from ${BUILD}")

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists folders. The system gives names in any order, so they are sorted: whoever comes after sees the same order everywhere. */
 #include "analyzer/archive/folder.h"
 

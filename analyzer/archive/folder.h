@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The entries of one folder, sorted by name. */
 #ifndef WO_FOLDER_H
 #define WO_FOLDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns of the shell over paths. See select.h. */
 #include "analyzer/archive/select.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which files of an archive are wanted, by their paths alone. Pure, and safe on any thread. */
 #ifndef WO_SELECT_H
 #define WO_SELECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tar archives to lists of files. See tar.h. */
 #include "analyzer/archive/tar.h"
 

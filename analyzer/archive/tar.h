@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A tar archive as a list of the files in it, and the place where their bytes are.
  *
  * The bytes of a plain archive are read where they are. A compressed one is expanded once, from front to back, and the files that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The walk: lists a folder, hands out its jobs, then goes into its folders. See walk.h. */
 #include "analyzer/archive/walk.h"
 

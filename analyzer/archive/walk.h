@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Walks over folders and finds jobs: files that belong together by their names (analyzer/files/grouping.h), folder by folder.
  *
  * The order is that of names, byte by byte: the jobs of a folder, then its folders. It does not depend on the order in which the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inside of the walk: the path that it stands on, and the way of files into jobs. Shared by the files of this room. */
 #ifndef WO_WALK_INTERNAL_H
 #define WO_WALK_INTERNAL_H

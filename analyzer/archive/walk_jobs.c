@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that were found to jobs that are handed out. See walk_internal.h. */
 #include <stdlib.h>
 #include <sys/stat.h>

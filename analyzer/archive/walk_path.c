@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The path of a walk, and what is said about it. See walk_internal.h. */
 #include <errno.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The files of a tar archive to jobs, as those of folders. See walk.h. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Set-up, stated figures, totals, trials. See budget.h; sources in docs/budget.md. */
 #include "analyzer/budget/budget.h"
 

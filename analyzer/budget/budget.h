@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory by component, from sizes and settings: the arithmetic of `whyoom budget`. docs/budget.md lists every formula with its
  * source.
  *

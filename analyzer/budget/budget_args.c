@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Options of `whyoom budget`. See budget_args.h. */
 #include "analyzer/budget/budget_args.h"
 

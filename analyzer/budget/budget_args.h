@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The options of `whyoom budget`: names and values of the command line -> struct wo_budget_input. Total and pure: any text gives
  * a value or a message. */
 #ifndef WO_BUDGET_ARGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is neither a state nor an activation: buffers, temporaries, the context. See budget_maker.h; sources in docs/budget.md. */
 #include <math.h>
 

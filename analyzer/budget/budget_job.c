@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The budget of a job: settings and facts -> inputs, and the log's own figures beside the result. See budget_report.h. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The budget as one JSON object, schema whyoom.budget/1 (docs/schema/budget-1.schema.json). See budget_report.h.
  *
  * As in the report's JSON: unknown is null, never zero; keys never change their meaning. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The layers of transformers, tensor by tensor. See budget_layer.h; docs/budget.md has the list. */
 #include "analyzer/budget/budget_layer.h"
 

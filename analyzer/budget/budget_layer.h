@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What one layer of a transformer keeps for its backward pass, and what of it is there again when it is computed anew. */
 #ifndef WO_BUDGET_LAYER_H
 #define WO_BUDGET_LAYER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The part of a training step that grows with the batch: activations and logits. See budget.h; sources in docs/budget.md. */
 #include <math.h>
 

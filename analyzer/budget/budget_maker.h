@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files that make the rows of a budget share. */
 #ifndef WO_BUDGET_MAKER_H
 #define WO_BUDGET_MAKER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A measured peak corrects the computed one. See budget_report.h. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Activations of layers whose implementation is not known: Megatron's formulas, divided over cards. See budget_layer.h; sources
  * in docs/budget.md. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pipelines that make images and films of noise: encoders, denoiser and decoder, one after the other. See budget_maker.h; sources
  * in docs/budget.md. */
 #include <math.h>

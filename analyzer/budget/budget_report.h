@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A budget as writers see it: the inputs with their origins, the table, and the figures of the job's log. */
 #ifndef WO_BUDGET_REPORT_H
 #define WO_BUDGET_REPORT_H

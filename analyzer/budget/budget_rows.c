@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows and number formats. See budget_maker.h. */
 #include <math.h>
 

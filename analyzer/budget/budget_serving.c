@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A program that serves: KV cache, forward passes, CUDA graphs. See budget.h; sources in docs/budget.md. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the optimizer's step makes beside its states. See budget_maker.h; sources in docs/budget.md. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The budget for people: verdict, table, the formula of each row, inputs. See budget_report.h. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Options that change nothing, and why. See budget_report.h. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arithmetic on the figures of one memory message: which process holds which part of the GPU memory, and whether the figures
  * contradict each other. */
 #include "analyzer/card/card.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The figures of one memory message: what it prints, and what follows from that by adding and subtracting. */
 #ifndef WO_CARD_H
 #define WO_CARD_H

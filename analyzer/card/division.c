@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Divides the card of a memory failure, and asks of each part whether it decides. */
 #include "analyzer/card/division.h"
 

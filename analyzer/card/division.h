@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The card of a memory failure, divided into parts, and the question of each part: had it been free, would the request have been
  * served, and would the job then have had a future? Rules name a cause by the part that decides, not by the words of the log
  * (docs/decisions/0021-attribution-is-arithmetic.md). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arithmetic on figures that keeps their rounding. */
 #include "analyzer/card/figure.h"
 

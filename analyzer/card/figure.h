@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Figures: numbers as a log prints them, with their rounding interval. "17.66 GiB" is ±0.005 GiB, and a difference of two such
  * figures is ±0.01. */
 #ifndef WO_FIGURE_H

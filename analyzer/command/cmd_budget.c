@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom budget`: memory by component, from options, from the files of a job, and from the table of known shapes.
  *
  * Options win over a named model, and a named model over the job's files. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom [PATH...|-]`: reads all inputs as one job and reports it.
  *
  * A file that cannot be read is reported on stderr and noted in the report, and the rest is diagnosed. The exit status is then

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom explain ID`: the meaning of a cause, a fix, a knob, a fact or a term, from the data of the rules alone. Causes and
  * fixes are the pages of analyzer/command/rule_doc.h. */
 #include "analyzer/command/commands.h"

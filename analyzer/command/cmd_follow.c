@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom scan --follow DIR...`: a row for each job as it ends, and a command for each that failed. */
 #include <poll.h>
 

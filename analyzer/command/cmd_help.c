@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom help`, `whyoom version` and `whyoom completion`: texts that come from the tables of the commands. */
 #include "analyzer/command/commands.h"
 #include "analyzer/command/help.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom report --store FILE` and `whyoom merge STORE...`: the report of a scan without scanning, of one store or of several. */
 #include "analyzer/command/cmd_scan.h"
 #include "analyzer/command/fleet_args.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom rules list|check|test|show|why|pages`: reads the packs whole, lints them, runs their examples.
  *
  * For authors of rules, who run it on a folder of their own: `whyoom rules test DIR`. Packs that cannot be read give the exit

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom rules check|test`: the lint of rules, and their own examples.
  *
  * A complaint or a failed example gives the exit status of a failed job, rules that cannot be loaded give that of an error. */

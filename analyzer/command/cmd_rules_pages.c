@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom rules pages DIR`: the pages of analyzer/command/rule_doc.h as files. The same rules give the same bytes, so that a
  * folder of pages can be compared with its rules. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom rules list --format patterns`: the patterns that are looked for on every line, as regular expressions for other
  * programs, one a line.
  *

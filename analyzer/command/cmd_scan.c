@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom scan DIR...`: diagnoses every job of an archive and reports them together.
  *
  * The rows go through a store, a private one unless --store names a file, and the report is made from that store alone. */

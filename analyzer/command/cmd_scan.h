@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom scan`: main.c gives it what the process around it has. */
 #ifndef WO_CMD_SCAN_H
 #define WO_CMD_SCAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by commands: loading rules, the error for lack of memory. */
 #include "analyzer/command/commands.h"
 

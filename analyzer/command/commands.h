@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The commands of this flow, and the functions that they share. Each command is an entry for the list of commands and a function
  * that turns a call into text for stdout, text for stderr and an exit code. They open files but print nothing; main.c prints. */
 #ifndef WO_COMMANDS_H

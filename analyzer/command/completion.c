@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Completion of the command line: a script for each shell asks the program for the words that may follow. See help.h. */
 #include <assert.h>
 

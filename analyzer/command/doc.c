@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The two forms of a document. */
 #include "analyzer/command/doc.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Documents: pages about rules, written as wrapped text for a terminal or as Markdown for a folder.
  *
  * The caller names the kind of each piece (a section, an item, a condition), and the form decides how it looks, so both forms

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Options of the commands over many jobs, and the report that all of them end with. */
 #include "analyzer/command/fleet_args.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Options that all commands over many jobs take: which jobs, how many rows, what to compare with. */
 #ifndef WO_FLEET_ARGS_H
 #define WO_FLEET_ARGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Help texts, and the parts of the manual that say the same. See help.h. */
 #include "analyzer/command/help.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts about the commands, laid out from their tables: help texts, parts of the manual, completions for shells. */
 #ifndef WO_HELP_H
 #define WO_HELP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pages of causes and fixes. See rule_doc.h. */
 #include "analyzer/command/rule_doc.h"
 

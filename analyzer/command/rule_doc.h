@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The page of a cause or a fix, in fixed sections, from the rule alone: for `whyoom explain` and `whyoom rules pages`. */
 #ifndef WO_RULE_DOC_H
 #define WO_RULE_DOC_H

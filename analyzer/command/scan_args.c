@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The options of `whyoom scan`. See scan_args.h. */
 #include "analyzer/command/scan_args.h"
 

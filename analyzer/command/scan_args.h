@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of `whyoom scan`, and what its two ways share: once (cmd_scan.c), and as the archive grows (cmd_follow.c). */
 #ifndef WO_SCAN_ARGS_H
 #define WO_SCAN_ARGS_H

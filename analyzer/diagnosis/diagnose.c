@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Evaluates causes. Scoring is the one formula of rules/load/weights.h; all else is in the rule files. */
 #include "analyzer/diagnosis/diagnose.h"
 #include "analyzer/diagnosis/localize.h"

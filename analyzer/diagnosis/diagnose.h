@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Diagnosis: rules over facts -> ranked findings with their arguments and fixes. The last step before the report. */
 #ifndef WO_DIAGNOSE_H
 #define WO_DIAGNOSE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The evidence of a rule's texts and conditions: the lines from which their facts were read. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A finding: a cause with its arguments and fixes. The diagnosis makes this value; the report, the patch and the proof read it.
  *
  * Everything lives in the arena of the diagnosis. Texts are valid UTF-8 without control characters. */

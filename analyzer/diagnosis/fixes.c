@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the fixes of a finding: formulas over the job's facts, written in the user's own keys. A fix that is in force already,
  * conflicts or cannot help is not proposed; the report says why. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Steps up from a measured run. Fixed bytes: weights, gradients and optimizer states, if the parameter count is known. Least
  * bytes per token: the 16-bit input of every layer, which even full checkpointing keeps, and 16-bit logits if they were seen. */
 #include "analyzer/diagnosis/ladder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ladder: from a run that fits to larger micro-batches and sequences, with the peak memory that each needs. */
 #ifndef WO_LADDER_H
 #define WO_LADDER_H

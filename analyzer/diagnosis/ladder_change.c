@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The step up from a run that fits, as a change of the job that failed. See ladder.h. */
 #include "analyzer/diagnosis/ladder.h"
 #include "parsers/base/units.h"

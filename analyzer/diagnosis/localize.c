@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Puts the tools of a system and of a maker of cards in place of those that rules name. What the log does not show is taken for
  * Linux and NVIDIA, as in most logs. */
 #include "analyzer/diagnosis/localize.h"

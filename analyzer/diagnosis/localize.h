@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts for the system and the cards that the log shows. Rules are written for Linux and NVIDIA's cards. */
 #ifndef WO_LOCALIZE_H
 #define WO_LOCALIZE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a setting the way the user wrote it: same key, same style, same word for true. */
 #include "analyzer/diagnosis/spell.h"
 

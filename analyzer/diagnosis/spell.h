@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a user writes a setting: key, value and style. Kept as values until a writer prints them. */
 #ifndef WO_SPELL_H
 #define WO_SPELL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a fix is enough: compares its saving with the shortage. Ranks fixes by that, then by cost.
  *
  * Both are intervals. A fix is enough alone if its lowest saving covers the largest shortage; "maybe" if only a part of the

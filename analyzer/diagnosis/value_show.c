@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shows values with their intervals, as a rule reads them. */
 #include <inttypes.h>
 

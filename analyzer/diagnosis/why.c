@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Explains how a rule came to its verdict. The diagnosis decides; nothing is decided here. */
 #include "analyzer/diagnosis/why.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a rule came to its verdict: each clause with its conditions and the facts that they read. */
 #ifndef WO_WHY_H
 #define WO_WHY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The card of the failure as the rules see it: its parts, and for each of them whether the request would have been served, and
  * the job would have fitted, without it. */
 #include "analyzer/diagnosis/why.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the explanation of a verdict, for people and as JSON. */
 #include <cjson/cJSON.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists information that would decide a finding: hints of its rule, questions that separate it from another finding, and
  * comparisons that rounded figures leave open. */
 #include "analyzer/diagnosis/diagnose.h"

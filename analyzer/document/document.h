@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The report of one job as a document: an HTML page to look at and to keep, Markdown for tickets.
  *
  * In: the report and its first screen. Out: everything of both, in the words of the text report. No decisions are made here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The card's memory as a bar of SVG with its legend. See page_internal.h. */
 #include <math.h>
 

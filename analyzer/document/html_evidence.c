@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the diagnosis rests on: lines of the log with the decisive words marked, reasons for and against. See page_internal.h. */
 #include "analyzer/document/page_internal.h"
 #include "analyzer/report/report_words.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fixes with everything that is known of each: what to change, what it frees, its price, its proof. See page_internal.h. */
 #include "analyzer/document/page_internal.h"
 #include "analyzer/report/report_words.h"

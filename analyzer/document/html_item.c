@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the parts of the page share. See page_internal.h. */
 #include "analyzer/document/page_internal.h"
 #include "analyzer/files/names.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A lane for each rank: when it failed, and when others followed. See page_internal.h. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory over time: of monitoring traces, and of the figures that the program printed. See page_internal.h. */
 #include <stdio.h>
 #include <stdlib.h>

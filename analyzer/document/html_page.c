@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The HTML page of one job: its order. See document.h. */
 #include "analyzer/document/document.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of memory over time. See html_plot.h. */
 #include "analyzer/document/html_plot.h"
 

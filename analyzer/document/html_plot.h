@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of memory over time, as inline SVG that needs no script. Private to analyzer/document/, and to tests.
  *
  * Words are HTML around the picture, so that they keep their size on a narrow page. Figures stand in an attribute, from which the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks and runs: who failed when, and who followed. See page_internal.h. */
 #include "analyzer/document/page_internal.h"
 #include "analyzer/facts/ranks.h"

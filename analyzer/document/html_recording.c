@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a recording shows: memory along its requests, segments at the moment of the failure, who holds them. See page_internal.h.
  */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings, further findings, inputs, and the report as text. See page_internal.h. */
 #include "analyzer/document/page_internal.h"
 #include "analyzer/report/report_words.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The first screen in HTML: the verdict with its numbers, the change to make first, further fixes, commands. */
 #include "analyzer/document/page_internal.h"
 #include "analyzer/report/report_words.h"

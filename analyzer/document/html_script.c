@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The script of the page of one job: values under the pointer, copying, printing. See page_internal.h.
  *
  * The page can be read without it; it takes no text from the page as code or as markup. */

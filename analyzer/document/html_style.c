@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The style sheet of the page of one job, beside the shared one. See page_internal.h. */
 #include "analyzer/document/page_internal.h"
 

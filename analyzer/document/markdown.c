@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The first screen as Markdown: what a ticket needs at once. See document.h. */
 #include "analyzer/document/document.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Everything behind the first screen as Markdown, in boxes that can be opened (<details>, which GitHub and GitLab both show).
  *
  * A ticket holds 65 536 characters on GitHub: boxes list their first rows, and the report as text gets the room that is left. */

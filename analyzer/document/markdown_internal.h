@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of the Markdown of one job. Private to analyzer/document/, and to tests. */
 #ifndef WO_MARKDOWN_INTERNAL_H
 #define WO_MARKDOWN_INTERNAL_H

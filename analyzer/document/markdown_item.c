@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the parts of the Markdown share. See markdown_internal.h. */
 #include "analyzer/document/markdown_internal.h"
 #include "analyzer/files/names.h"

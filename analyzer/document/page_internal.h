@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of the HTML page of one job. Private to analyzer/document/, and to tests.
  *
  * The page is read from top to bottom: the first screen, then what it rests on. Ids of its sections are for links from outside:

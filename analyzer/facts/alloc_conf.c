@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration of PyTorch's allocator, "key:value,key:value": each part is a setting of its own, but only if it comes from
  * the configuration that counts. A misspelt key is an error in PyTorch from 1.12 on, and has no effect where the whole variable
  * is not read. */

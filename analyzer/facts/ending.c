@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about how the job ended, for every outcome: the signal, the code, the driver's report, and an earlier failure of a
  * task. */
 #include "analyzer/facts/facts_internal.h"

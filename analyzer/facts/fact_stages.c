@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The facts of a job: runs the stages one after the other, and gives the values when all are done. */
 #include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/timeline.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The store of facts by name, which all stages fill and read. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts of a job: values by name, with unit, rounding interval and origin. Rules are evaluated over them. */
 #ifndef WO_FACTS_H
 #define WO_FACTS_H

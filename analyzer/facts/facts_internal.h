@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that the stages share (analyzer/facts/fact_stages.def). Private to this folder and its tests. */
 #ifndef WO_FACTS_INTERNAL_H
 #define WO_FACTS_INTERNAL_H

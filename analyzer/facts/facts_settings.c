@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses the value of each knob among those of command lines, printed configurations and files.
  *
  * The key counts before the place: `batch_size` has another meaning in every script, so a specific key beats a generic one. Then

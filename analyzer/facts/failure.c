@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The memory failure: how often and where it was reported, its text, and the lines of the program that it came from. */
 #include "analyzer/card/figure.h"
 #include "analyzer/facts/facts_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host memory when it ran out: which process was killed at which limit, how the memory was used, and how much the job needed at
  * least. */
 #include "analyzer/facts/facts_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about the job as a whole: its frameworks, requests, outcome, earlier runs, and the work of one pass. */
 #include "analyzer/facts/facts_internal.h"
 #include "analyzer/files/names.h"

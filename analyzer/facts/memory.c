@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts on the memory of the card that the failure is about: the figures that are printed and computed, the division of the card,
  * and what decided (analyzer/card). */
 #include "analyzer/card/division.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about the model. See model.h.
  *
  * A job can have several: an actor with a critic and a reference, frozen models with a trained bridge between them. They are

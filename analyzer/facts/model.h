@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The model of a job: printed dimensions, completed from the table of known shapes. */
 #ifndef WO_MODEL_H
 #define WO_MODEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Collects the figures of monitoring traces: one row for each file and GPU. */
 #include "analyzer/facts/monitors.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Figures of monitoring traces, for each file and GPU. Processes in traces stay events of WO_KIND_GPU_PROCESS, each over all
  * samples of one file: without a pid its name is a user, and its peak is a lower bound. */
 #ifndef WO_MONITORS_H

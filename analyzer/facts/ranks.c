@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Collects the ranks of a job, and the facts about which of them failed. */
 #include "analyzer/facts/ranks.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ranks of a job: which failed, which followed, where they ran. */
 #ifndef WO_RANKS_H
 #define WO_RANKS_H

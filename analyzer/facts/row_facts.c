@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tables that aggregates of rules read: one row for each rank that the log names, and one for each GPU of a trace. */
 #include <assert.h>
 

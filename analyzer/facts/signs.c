@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts besides the failure that few rules read: from survived failures, XLA's messages on its program,
  * and remarks on the allocator's settings. None changes the story. */
 #include "analyzer/facts/facts_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Readings of a refused request. See sizes.h.
  *
  * A printed size has two decimals, and PyTorch prints what it asks the driver for: requests of 10 MiB and more are rounded up to

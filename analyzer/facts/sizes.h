@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which tensors of this job have exactly the size of the refused request.
  *
  * Only shapes of the job are tried: its settings, its printed counts, and for the name of a known model the table of known

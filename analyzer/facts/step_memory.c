@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Collects rows of memory along the steps, and their facts. */
 #include "analyzer/facts/step_memory.h"
 

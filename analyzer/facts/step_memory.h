@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that programs printed with their steps: one event for each file, rank and figure, over all prints of that rank.
  *
  * WO_FIELD_NAME is the figure: allocated, reserved, used (the line does not say which), free, peak_allocated or peak_reserved.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which release of PyTorch failed: the versions that the inputs print, compared with the words of the failure.
  *
  * A job's inputs may show several environments (the node's, a container's, one that was just installed). The words of the failure

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sorts the files of a scan into jobs by their names.
  *
  * Makes one row for each path and sorts them, so that the logs of one job are neighbours: by folder, id, array task, and the rest

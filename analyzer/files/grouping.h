@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds which files of a scan belong to the same job, by their names alone.
  *
  * The logs of a job are the files that SLURM names after it: "slurm-4711.out" (%j), "train_4711_3.err" (%A_%a: each task of an

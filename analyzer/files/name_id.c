@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The number of a job in a file's name. See names.h.
  *
  * Names hold other numbers, too: dates, sizes, steps, processes. Taken for ids they would make one job of all logs of a year, and

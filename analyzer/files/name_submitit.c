@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The last part of a path, and the names of submitit's logs. See names.h. */
 #include "analyzer/files/names.h"
 #include "parsers/base/number.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads file names. Names are hints: the content counts more.
  *
  * Users name logs by hand and by SLURM's patterns (%j job, %A_%a array and task, %t task), and launchers add theirs. Only the

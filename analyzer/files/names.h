@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads file names: the rank of a log, its job and host, the sort of an input. */
 #ifndef WO_NAMES_H
 #define WO_NAMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exact tests of counts. See chance.h. */
 #include "analyzer/fleet/chance.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Chance: how probable it is that a count is so high when nothing is behind it.
  *
  * Everything is exact and in natural logarithms, since the interesting probabilities are too small for people and some for a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A store to a fleet: one pass over all jobs, then a question for each list. See fleet.h. */
 #include "analyzer/fleet/fleet.h"
 

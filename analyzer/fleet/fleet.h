@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A fleet: what the rows of a store say about all of its jobs together (docs/fleet.md says what each list means).
  *
  * A fleet is a plain value and a pure function of the rows and the options: it does not depend on the order in which rows came

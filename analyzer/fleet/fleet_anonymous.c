@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names out of a store. See fleet_anonymous.h. */
 #include "analyzer/fleet/fleet_anonymous.h"
 

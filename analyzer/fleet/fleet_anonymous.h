@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A store to one without the names of people, machines and projects. */
 #ifndef WO_FLEET_ANONYMOUS_H
 #define WO_FLEET_ANONYMOUS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Questions to the store, and small readers of answers. See fleet_internal.h. */
 #include "analyzer/fleet/fleet_internal.h"
 

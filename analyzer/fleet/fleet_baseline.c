@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A good run beside a failed one of the same job. See fleet.h. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs that failed alike, and jobs that failed again. See fleet.h. */
 #include <assert.h>
 

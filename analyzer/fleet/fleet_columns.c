@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists that count jobs by one column, and time. See fleet.h. */
 #include <assert.h>
 

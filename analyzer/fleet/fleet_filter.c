@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Filters as conditions in SQL. See fleet.h. */
 #include "analyzer/fleet/fleet_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a store does not have: shards of scans, and files that could not be read. See fleet.h. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which groups of jobs may be sweeps, in bits. See fleet_internal.h. */
 #include <stdlib.h>
 

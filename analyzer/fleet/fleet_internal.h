@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of the room: one question to the store for each list, and small readers of answers. */
 #ifndef WO_FLEET_INTERNAL_H
 #define WO_FLEET_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Suspect nodes: one kind of failure is more frequent there than chance allows. See fleet.h, docs/fleet.md.
  *
  * A node is compared with all others by Fisher's exact test (hypergeometric, one side), which needs no rate to be known and holds

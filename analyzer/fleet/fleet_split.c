@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings of a sweep, and the conditions that divide it. See fleet_split.h.
  *
  * Each setting is tried by its values: numbers from a threshold on or up to it, every value alone, and "not shown". The test is

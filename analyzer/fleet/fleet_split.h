@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Conditions on settings that divide the jobs of a sweep into those that failed and those that went well. */
 #ifndef WO_FLEET_SPLIT_H
 #define WO_FLEET_SPLIT_H

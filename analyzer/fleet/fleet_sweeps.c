@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sweeps: jobs that were meant alike, of which some failed and some went well. See fleet.h. */
 #include <assert.h>
 #include <stdlib.h>

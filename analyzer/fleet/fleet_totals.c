@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One pass over all jobs: totals, and tallies for the questions that follow. See fleet_internal.h.
  *
  * Most lists are about failed jobs, which the store has an index of. What is said about all jobs (how many a user had in all)

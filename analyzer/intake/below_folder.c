@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The jobs below a folder that stands among the words. See intake_internal.h. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sorts the words of a call. See intake.h. */
 #include "analyzer/intake/intake.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the words of a call to the jobs that it is about.
  *
  * A word is a file, "-" for standard input, a folder (all jobs below it), or the number of a job ("4711", "4711_3") whose files

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inside of the intake: paths that are collected, and the ways from a word to them. Shared by the files of this room. */
 #ifndef WO_INTAKE_INTERNAL_H
 #define WO_INTAKE_INTERNAL_H

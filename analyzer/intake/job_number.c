@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The files of a job by its number alone. See intake_internal.h. */
 #include <string.h>
 

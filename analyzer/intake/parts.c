@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Paths and jobs of an intake, one after the other. See intake_internal.h. */
 #include "analyzer/files/names.h"
 #include "analyzer/intake/intake_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Looks into the folders of the logs that were named. See siblings.h. */
 #include "analyzer/intake/siblings.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Logs of the same job that lie beside those that were named: the .out of a failed job says nothing of its .err. */
 #ifndef WO_SIBLINGS_H
 #define WO_SIBLINGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files to jobs, by the ids in their names. See intake_internal.h. */
 #include <string.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See joined.h. */
 #include "analyzer/joined/joined.h"
 

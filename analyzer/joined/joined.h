@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where both flows meet: what a diagnosis proposes is replayed, and the report says what that shows. Functions open files and
  * print nothing. One call, one thread. */
 #ifndef WO_JOINED_H

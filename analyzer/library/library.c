@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libwhyoom: a call of a command is made of its arguments, run, and kept as a result. See whyoom.h. */
 #include "analyzer/library/whyoom.h"
 

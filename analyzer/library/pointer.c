@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See pointer.h. */
 #include "analyzer/library/pointer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON pointers (RFC 6901): the way to a value in a JSON text. */
 #ifndef WO_POINTER_H
 #define WO_POINTER_H

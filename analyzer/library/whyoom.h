@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libwhyoom: why a GPU job ran out of memory, what to change, and whether that fits, as functions.
  *
  * Each of the functions below does what the command of its name does, and takes its options as they are written on a

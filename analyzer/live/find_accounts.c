@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The walk for accounting. See find_accounts.h. */
 #include "analyzer/live/find_accounts.h"
 

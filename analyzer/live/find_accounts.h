@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Looks for accounting of many jobs in an archive, where it may be anywhere. */
 #ifndef WO_FIND_ACCOUNTS_H
 #define WO_FIND_ACCOUNTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The loop: wait, hear what changed, look at what is due. See follow.h.
  *
  * Nothing wakes this loop but time: it sleeps a quarter of a second at a time, so that a log that is written a thousand times a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Follows an archive: diagnoses each job as it ends, again and again, until it is told to stop.
  *
  * First the archive is scanned as it is. Then folders that change (inotify), or all of those that cannot be watched (polling),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Accounting of many jobs, while it grows. See follow_internal.h. */
 #include "analyzer/live/follow_internal.h"
 #include "analyzer/live/find_accounts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One following: shared by the files of this room that look and that wait. */
 #ifndef WO_FOLLOW_INTERNAL_H
 #define WO_FOLLOW_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A look at some folders: one scan, whose jobs pass through live_jobs. See follow.h. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The clock and the messages of a following. See follow_internal.h. */
 #include "analyzer/live/follow_internal.h"
 #include "parsers/base/command/message.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Open addressing with linear probing, never more than half full. See hash_map.h. */
 #include "analyzer/live/hash_map.h"
 

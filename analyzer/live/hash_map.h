@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A map from hashes to small numbers, whose memory is bounded. Two things of one hash are taken for the same: hashes are of 64
  * bits and mixed here, so that this does not happen by chance. */
 #ifndef WO_HASH_MAP_H

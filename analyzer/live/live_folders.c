@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A table with free places. See live_folders.h. */
 #include "analyzer/live/live_folders.h"
 

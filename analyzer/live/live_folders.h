@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The folders of an archive that is followed: which are watched, and when each is to be looked at. Times are of a clock that
  * nobody sets; INT64_MAX is never. */
 #ifndef WO_LIVE_FOLDERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Open jobs, by the hash of their paths. See live_jobs.h. */
 #include "analyzer/live/live_jobs.h"
 

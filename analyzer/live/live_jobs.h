@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs that are being written, and when they have ended. Pure: time is an argument, of a clock that nobody sets.
  *
  * A job is due when its files stayed as they are for a while: a short while first, after which it is taken at its word if it says

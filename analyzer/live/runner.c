@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Processes with a pipe to their standard input. See runner.h. */
 #include "analyzer/live/runner.h"
 

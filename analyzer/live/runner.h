@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a command of the user for one job after the other, a few at a time: `/bin/sh -c COMMAND`, with a text on its standard
  * input and some variables. Its standard output goes where standard error goes, since the output of a scan is its rows.
  *

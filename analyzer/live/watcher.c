@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* inotify. See watcher.h. */
 #include "analyzer/live/watcher.h"
 

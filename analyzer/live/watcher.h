@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tells which folders change: by inotify where there is one, and not at all where there is none, so that the caller has to look
  * for itself. */
 #ifndef WO_WATCHER_H

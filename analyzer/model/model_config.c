@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Configurations of transformers, and headers of safetensors. See model_config.h. */
 #include "analyzer/model/model_config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A model's own description: the config.json of transformers, and the headers of safetensors files. Only these are read, no
  * weight. */
 #ifndef WO_MODEL_CONFIG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The files of a model. See model_config.h. */
 #include <assert.h>
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Leaving a bookmark while a file is read, and going on from one. See bookmark.h. */
 #include "analyzer/pack/bookmark.h"
 

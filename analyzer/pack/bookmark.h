@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bookmarks: a place in a large log from which its reading goes on another time, when the log has grown.
  *
  * A bookmark holds what the scanner knew at the place (parsers/scan/scan.h), and how much of the job's evidence was there; that

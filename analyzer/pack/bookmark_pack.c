@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A bookmark as bytes:
  *
  *   hash of the job's packed evidence, hash of the rules (8 bytes each), "WOB", form-number, raw-length, then compressed:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packing: texts and names are numbered, then events are written as numbers. Form: pack_form.h. */
 #include "analyzer/pack/job_pack.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The evidence of a job as bytes to be kept, and back: a job that is restored from them has the report that the job itself has,
  * by whatever rules, without its logs.
  *

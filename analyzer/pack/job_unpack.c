@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Unpacking: total over any bytes, because stores come from anywhere. What the rest of the program relies on is checked here:
  * texts are clean and no longer than they can be, places are in inputs, events of one input follow each other. */
 #include "analyzer/pack/job_pack.h"

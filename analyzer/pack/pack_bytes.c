@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See pack_bytes.h. */
 #include "analyzer/pack/pack_bytes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers as bytes, the form of packed jobs, and their compression. */
 #ifndef WO_PACK_BYTES_H
 #define WO_PACK_BYTES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The form of a packed job, which its writer and its reader share.
  *
  *   "WOJ" form-number raw-length, then compressed:

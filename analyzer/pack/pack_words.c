@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See pack_words.h. */
 #include "analyzer/pack/pack_words.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A list of the distinct texts of a job, each with a number. */
 #ifndef WO_PACK_WORDS_H
 #define WO_PACK_WORDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of archives to bytes: names by what they share with the one before, then compressed. See tar_pack.h. */
 #include "analyzer/pack/tar_pack.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The list of a tar archive as bytes, for a store, and back. With it come the files of accounting of many jobs, unless they are
  * large: they are needed at each scan. Of other files no bytes are kept. */
 #ifndef WO_TAR_PACK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Changed lines. See patch.h. patch_plan.c finds the edits, patch_diff.c makes the hunks, patch_write.c writes the files. */
 #include "analyzer/patch/patch.h"
 

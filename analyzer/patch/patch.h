@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The chosen fix as a change of the user's own files: a unified diff and, if requested, the changed files. */
 #ifndef WO_PATCH_H
 #define WO_PATCH_H

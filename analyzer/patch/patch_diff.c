@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The unified diff of a file, from the lines that edits changed. See patch.h and patch_internal.h. */
 #include "analyzer/patch/patch.h"
 #include "analyzer/patch/patch_internal.h"

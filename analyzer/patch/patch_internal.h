@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private to patch_*.c. */
 #ifndef WO_PATCH_INTERNAL_H
 #define WO_PATCH_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lines of the files that a fix changes. See patch.h.
  *
  * Only scripts and configurations are changed; a setting that only a log shows gets a note, because its place is not known. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the files that are changed. See patch.h. */
 #include <errno.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All of `whyoom verify --patch`: plan, read, change, show, and write if requested. See patch.h. */
 #include <assert.h>
 #include <limits.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Variables of a script that stand for a setting's value. See patch_internal.h. */
 #include "analyzer/patch/patch_internal.h"
 

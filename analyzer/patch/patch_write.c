@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writing the changed files: all of them or none. See patch.h. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Weighs the signs that a job shows (analyzer/program/signs.c finds them). */
 #include "analyzer/program/program.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What kind of program a log is of, which program, and where it ran.
  *
  * Signs (rules/packs/programs/) are looked for in frames, arguments, banners, settings and the names of scripts. Each sign counts

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Looks for signs in the evidence of a job: frames of tracebacks, names of scripts, lines that patterns know, settings. */
 #include "analyzer/program/signs.h"
 

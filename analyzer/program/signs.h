@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Looks for signs in the evidence of a job. Private to this folder and its tests. */
 #ifndef WO_SIGNS_H
 #define WO_SIGNS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The report: the value that writers see. All decisions are made in it; a writer only lays it out.
  *
  * Everything lives in the report's arena. Texts are valid UTF-8 without control characters. */

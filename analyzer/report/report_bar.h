@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The card's memory as a bar of characters. */
 #ifndef WO_REPORT_BAR_H
 #define WO_REPORT_BAR_H

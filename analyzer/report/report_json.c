@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The report as one JSON object, schema whyoom.report/1 (docs/schema/report-1.schema.json). See report.h; json_out.h describes
  * how values look.
  *

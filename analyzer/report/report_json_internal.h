@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the parts of the JSON report. Private to analyzer/report/report_json*.c, and to tests. */
 #ifndef WO_REPORT_JSON_INTERNAL_H
 #define WO_REPORT_JSON_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ladder upwards as JSON (docs/schema/report-1.schema.json, "ladder"). A 0 that means "not known" is written as null. */
 #include "analyzer/report/report_json_internal.h"
 

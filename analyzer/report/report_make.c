@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the report of a job: facts, findings, the card's memory, folded consequences, the line to resubmit with. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The report of a job as its row in a table of many jobs. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The report as text for people, like a compiler's diagnostics: the failure, its place, the change to make.
  *
  * In: struct wo_report. Out: lines. The order is that of a reader in a hurry: job, diagnosis with its place, numbers, reasons,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A finding as text: its title, its place, the evidence word for word, reasons, and fixes that can be pasted.
  *
  *   error[fragmentation]: 11.62 GiB lay idle in pieces while 2.00 GiB was refused

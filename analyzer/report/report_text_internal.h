@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the parts of the text report. Private to analyzer/report/report_*.c. */
 #ifndef WO_REPORT_TEXT_INTERNAL_H
 #define WO_REPORT_TEXT_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Items, small texts and labelled lines for all parts of the text report. See report_text_internal.h. */
 #include <assert.h>
 

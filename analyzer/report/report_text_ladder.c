@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ladder upwards in the text report: the run that fits, then a line for each step up. */
 #include "analyzer/diagnosis/ladder.h"
 #include "analyzer/report/report_text_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The card's memory as a bar, its legend, and the arithmetic below them.
  *
  *   GPU 1  39.39 GiB

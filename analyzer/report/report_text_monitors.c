@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Monitoring traces in the text report: a line for each card, and one for the processes of each trace. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lines about ranks and runs: one each, however many there are. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings in the text report that the job's files set differently: a reader who changed a file without effect learns why. */
 #include "analyzer/report/report_text_internal.h"
 #include "analyzer/report/report_words.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory along the steps in the text report: one line, for the rank of the diagnosis. */
 #include "analyzer/report/report_text_internal.h"
 #include "analyzer/facts/step_memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Words that all writers of a report use. See report_words.h. */
 #include "analyzer/report/report_words.h"
 

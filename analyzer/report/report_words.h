@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Words that all writers of a report use, so that one thing has one number and one name everywhere. */
 #ifndef WO_REPORT_WORDS_H
 #define WO_REPORT_WORDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of columns, and values by column. */
 #include "analyzer/row/row.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A job's row in a table of many jobs: the figures of its report that can be counted, compared and sorted.
  *
  * Rows are plain values. Texts are valid UTF-8 without control characters, but for the line feeds that divide `settings`; they

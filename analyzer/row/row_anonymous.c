@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names out of rows. See row_anonymous.h. */
 #include "analyzer/row/row_anonymous.h"
 

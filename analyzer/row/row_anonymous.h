@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A row to the same row with the names of people, machines and projects replaced. */
 #ifndef WO_ROW_ANONYMOUS_H
 #define WO_ROW_ANONYMOUS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Accounting of many jobs: where in which file each has its lines. See accounts.h. */
 #include "analyzer/scan/accounts.h"
 

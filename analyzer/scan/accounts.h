@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Accounting of many jobs in one file (`sacct` of a user or a day, `scontrol show job`), found by the id of a job.
  *
  * Only places are kept, 40 bytes for each job and file, so that a file of a million rows costs little; the text is read again

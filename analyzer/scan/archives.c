@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tar archives of a scan: read, ready, kept. See archives.h. */
 #include "analyzer/scan/archives.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tar archives of a scan, from the time when the walk meets them until their last job is done.
  *
  * An archive is read by a thread of the pool, behind its sandbox (wo_batch_reading), unless the store has the list of what is in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A batch of jobs and its work: read the files of each job, diagnose it, keep its row. See batch.h.
  *
  * A thread shares nothing with the others but the rules, which are read only. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs on their way through the threads: their files in, their rows out. */
 #ifndef WO_BATCH_H
 #define WO_BATCH_H

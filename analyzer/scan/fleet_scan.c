@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The scan: the walk finds jobs, the threads diagnose them, and this thread alone talks to the store. See fleet_scan.h.
  *
  * Jobs that are found wait in a batch until it is full. Not more batches are under way than keep the threads busy, so that memory

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scans an archive: walks over its folders, diagnoses each job whose files changed since the store saw them, on several threads,
  * and puts its row into the store.
  *

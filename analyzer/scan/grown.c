@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See grown.h. */
 #include "analyzer/scan/grown.h"
 

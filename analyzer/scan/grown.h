@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files of a job that may have grown since a scan read them: they are read on from the bookmarks that the store has, and get new
  * ones. The evidence is what reading the whole files gives (analyzer/pack/bookmark.h). */
 #ifndef WO_GROWN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads over two queues, under one lock: items wait to be done, then to be taken. See pool.h. */
 #include "analyzer/scan/pool.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that work on items: put in by one thread, the owner, and taken by it when they are done, in any order.
  *
  * The only place where the program has more than one thread. Items are the owner's; a pool only links them. All functions are for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The files of a job through the inputs into its evidence. See read_job.h. */
 #include "analyzer/scan/read_job.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the files of one job: opens each, and the files of an archive one after the other, and says what could not be read. */
 #ifndef WO_READ_JOB_H
 #define WO_READ_JOB_H

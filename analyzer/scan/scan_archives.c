@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tar archives, and files of accounting, on their way through a scan. See scan_run.h. */
 #include "analyzer/scan/scan_run.h"
 

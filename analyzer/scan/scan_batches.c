@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Batches of jobs that come back from the threads: their rows go to the store, their messages to the user. See scan_run.h. */
 #include "analyzer/scan/scan_run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs that a walk finds: those that the store has are passed over, the others wait in a batch. See scan_run.h. */
 #include "analyzer/scan/scan_run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a scan: its state, and what its files give each other. fleet_scan.c has the whole, scan_batches.c what comes back
  * from the threads, scan_jobs.c what is found, scan_archives.c tar archives and accounting. Nobody else includes this. */
 #ifndef WO_SCAN_RUN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The files of a job that was found, as the store knows them. See seen.h. */
 #include "analyzer/scan/seen.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs that are as the store knows them: told before anything else is done for them, since most jobs of most scans are. */
 #ifndef WO_SEEN_H
 #define WO_SEEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The first lines: which job, how it ended, and the cause in a few words. */
 #include "analyzer/screen/screen.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The first screen: what is wrong, the numbers that show it, the change to make first, and what else there is. At most 23 lines
  * of 80 columns: with the prompt below them they stay on a terminal of 24. The report has the rest.
  *

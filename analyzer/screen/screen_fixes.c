@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The change to make first, and the others in a table. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the parts of the first screen. Private to analyzer/screen/. */
 #ifndef WO_SCREEN_INTERNAL_H
 #define WO_SCREEN_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the makers of all parts of the first screen use. */
 #include "analyzer/files/names.h"
 #include "analyzer/screen/screen_internal.h"

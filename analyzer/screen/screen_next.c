@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the figures rule out, and the commands to go on with. */
 #include "analyzer/report/report_words.h"
 #include "analyzer/screen/screen_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The numbers that show the failure: rows that the cause's rule asks for, the refused request and the room for it, the bar, and
  * the place in the log. */
 #include <math.h>

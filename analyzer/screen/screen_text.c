@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The first screen as text.
  *
  * Each part is written apart, so that the lines of all of them are known before one is shown: the table of further fixes takes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The inputs of a call as words of a command line. See inputs.h. */
 #include "analyzer/show/inputs.h"
 

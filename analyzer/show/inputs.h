@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The inputs of a call as words of a command line, for commands that a report proposes. */
 #ifndef WO_INPUTS_H
 #define WO_INPUTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The last change of messages before they are shown. */
 #ifndef WO_SEAL_H
 #define WO_SEAL_H

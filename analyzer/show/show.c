@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a report to the form that was asked for. See show.h. */
 #include "analyzer/show/show.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shows a report in the form that the call asks for: the first screen, everything, one line, JSON, a page, Markdown. */
 #ifndef WO_SHOW_H
 #define WO_SHOW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A store of jobs: one SQLite file (docs/store.md has its tables and views), or a private one that ends with the call.
  *
  * The rows of a store are all that reports over many jobs are made of: a report does not depend on how and in which order the

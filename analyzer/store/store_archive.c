@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tar archives that were read: the lists of what is in them. */
 #include "analyzer/store/store_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bookmarks of files, from which their reading goes on. A bookmark is of use with the evidence that was put with it alone, which
  * it names itself (analyzer/pack/bookmark.h). */
 #include "analyzer/store/store_internal.h"

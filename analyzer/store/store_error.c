@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a failure of SQLite is told to the user. */
 #include <errno.h>
 #include <stdarg.h>

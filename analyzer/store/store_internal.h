@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inside of a store: the connection, its statements, and how a failure becomes a message. Shared by the files of this room. */
 #ifndef WO_STORE_INTERNAL_H
 #define WO_STORE_INTERNAL_H

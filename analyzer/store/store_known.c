@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs that are as the store knows them, told by one number each.
  *
  * A scan of an archive in which nothing changed asks for each job. Looking up its row and its files would be most of such a scan;

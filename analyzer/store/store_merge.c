@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Merging: another store is attached, and SQLite copies its rows into this one, page by page, whatever their number. */
 #include <sys/stat.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opening: whose file it is, before anything is written to it. */
 #include <errno.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Questions to a store: rows, files, evidence, comparisons, and statements of the caller. */
 #include <string.h>
 

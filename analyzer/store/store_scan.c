@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scans that a store took part in. */
 #include "analyzer/store/store_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables and views of a store (docs/store.md). Columns of jobs come from analyzer/row/columns.def. */
 #include <string.h>
 

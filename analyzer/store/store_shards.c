@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which shards of shared scans are missing, stopped, came twice or are behind. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statements of SQL: prepared once, given values, run. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a report counts while it reads the jobs, in a table that ends with the connection. */
 #include <string.h>
 

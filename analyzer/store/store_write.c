@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Transactions, jobs and problems that are put into a store or forgotten. */
 #include "analyzer/store/store_internal.h"
 #include "parsers/base/limits.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the rows of accounting that are about this job, and its final state in them.
  *
  * sacct prints many jobs, and a requeued job once for each start. The job is the one whose id a log names, in a line or in its

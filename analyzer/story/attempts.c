@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attempts of a launcher: if torchrun restarts its workers, their logs go to a new folder, "attempt_1" beside "attempt_0". Each
  * attempt is one run over all of its files. The launcher of each node counts its own attempts. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses the first failure among the events that claim to be the end.
  *
  * The stronger claim wins. Among equal claims: the process that torchelastic blames; then the earlier event, by lines within a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which events can be the end of the job, and which cannot: those that were survived, that another event explains, or after which
  * the job went on. */
 #include "analyzer/story/story_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What follows from another failure: which events these are, and what each of them is by itself, when the log has nothing else.
  *
  * A lost peer, a child that ended, a signal to the launcher: the first failure is elsewhere, often in a log that was not given.

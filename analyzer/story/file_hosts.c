@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Hosts in the names of files: "%x.%N.err" gives each node a log of its own. There is no list of all node names, so a word of a
  * file name is a host only if other evidence of the job, or the workload manager's list of nodes, names such a host. */
 #include "analyzer/files/names.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tracebacks of failures: which one belongs to which message, and which facts its frames show. */
 #include "analyzer/story/story_internal.h"
 

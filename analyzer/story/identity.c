@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which job this is: its id, its nodes, the number of its ranks. */
 #include "analyzer/files/names.h"
 #include "analyzer/story/story_internal.h"

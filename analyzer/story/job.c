@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A job's inputs: reads each through the scanner into one evidence store, and notes what could not be read. */
 #include "analyzer/story/job.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A job: its inputs, the evidence read from them, and the story of the job: the first failure, its consequences, the end.
  *
  * Reading: wo_job_new, wo_job_expect, wo_job_read... for each input, wo_job_close. After closing a job is read-only. One job per

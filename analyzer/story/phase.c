@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The phase in which a job failed.
  *
  * Witnesses from the outside to the inside: the last words of the program before the failure ("Capturing CUDA graphs"), the

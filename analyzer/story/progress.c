@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The last step of the job, and its outcome when nothing failed. */
 #include <math.h>
 

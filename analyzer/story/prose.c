@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts about a job that are stored with its logs: a README, notes. They quote messages, plans and settings of other runs. */
 #include "analyzer/story/story_internal.h"
 

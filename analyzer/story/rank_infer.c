@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Without labels (srun -l) all tasks write to one file, and a traceback names no rank. srun still reports which task ended by
  * itself: "srun: error: gpu02: task 2: Exited with exit code 1". If every other task was killed after it, the message is from
  * that task. */

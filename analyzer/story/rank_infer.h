@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the rank of a failure when no line names it but the ends of the job's tasks leave only one. */
 #ifndef WO_RANK_INFER_H
 #define WO_RANK_INFER_H

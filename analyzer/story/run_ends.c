@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How each run of a log ended, its last step, and which run is diagnosed. */
 #include "analyzer/story/story_internal.h"
 

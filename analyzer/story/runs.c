@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The runs in a log: where one start of the program ends and the next begins.
  *
  * Logs with a fixed name grow with each job, requeued jobs continue their file, launchers restart failed processes. A new run

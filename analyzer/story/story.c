@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the story: the first failure that was not survived, the roles of the other events, and the outcome.
  *
  * Order of evidence: memory that ran out and was not survived; then reports of the workload manager (time limit, preemption,

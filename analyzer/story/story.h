@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The story of a job: which failure came first, what followed from it, which failures were survived, how the job ended.
  *
  * Turns events (the content of lines) into roles (the part of each in the story). Makes no diagnosis: the rules find why memory

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that the files of the story share. Which events can be the end of the job: claims.c, consequences.c, tracebacks.c,
  * unknown.c; which of them were survived: survival.c; which was first: choose.c; starts of the program: runs.c, run_ends.c,
  * attempts.c; how far it had come: progress.c, phase.c; who it was: identity.c, file_hosts.c. No other room includes this. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which failures a program survived. */
 #include "analyzer/story/story_internal.h"
 

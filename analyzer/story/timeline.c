@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Puts the time stamps of all events on one scale, and corrects the clocks of hosts by an act that several of them stamped. */
 #include "analyzer/story/timeline.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order of events across files, ranks and hosts, by the time stamps of their lines.
  *
  * An event lies between two times: both are those of its own line if that has a time stamp; else they are those of the nearest

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How tracebacks belong together: chains, wrappers around the exception of another process, and whether anything caught them. */
 #include "analyzer/story/story_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Failures that say little by themselves: lines that only look like one (unknown_failure), a MemoryError without words, and kills
  * that are counted after the job had ended otherwise. */
 #include "analyzer/story/story_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Charts of the HTML page, as inline SVG that needs no script. See html_internal.h.
  *
  * Words are HTML around the pictures, so that they keep their size on a narrow page. */

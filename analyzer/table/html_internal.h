@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of the HTML writer. Its page is one file that needs nothing else (parsers/base/output/html.h). */
 #ifndef WO_HTML_INTERNAL_H
 #define WO_HTML_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Failed jobs in the HTML page: a row for each, and behind it the page of the job. See html_internal.h.
  *
  * Both are capped, by lost hours, and the page says so. Rows come in the order of paths, as they are streamed; the script sorts

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The script of the HTML page: sorting, filtering, pages of jobs. See html_internal.h.
  *
  * The page can be read without it; it takes no text from the page as code or as markup. */

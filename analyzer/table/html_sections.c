@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of the HTML page. See html_internal.h. */
 #include "analyzer/table/html_internal.h"
 #include "parsers/base/limits.h"

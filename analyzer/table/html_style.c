@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The style sheet of the HTML page, beside the shared one. See html_internal.h. */
 #include "analyzer/table/html_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values of JSON as they are streamed: cJSON would hold, and indent, each object. See table_internal.h. */
 #include "analyzer/table/table_internal.h"
 #include "parsers/base/clean.h"

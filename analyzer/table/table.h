@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reports over many jobs: a store and its fleet, written as text, JSON lines, CSV, Markdown, HTML or ids of jobs.
  *
  * Rows are streamed in the order of paths, and the text is handed on while it grows, so that memory does not depend on the number

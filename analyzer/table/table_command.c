@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Commands to paste that show one job in full. See table_internal.h. */
 #include "analyzer/table/table_internal.h"
 #include "parsers/base/output/shell_words.h"

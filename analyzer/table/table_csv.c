@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A table as CSV (RFC 4180): all columns, a row for each job. See table.h. */
 #include "analyzer/table/table_internal.h"
 

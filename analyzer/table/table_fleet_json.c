@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A fleet as one line of JSON: docs/schema/fleet-1.schema.json. See table_internal.h.
  *
  * Members are written in the order of fleet.h. Sums of hours that are not known at all are null. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Small tables. See table_grid.h. */
 #include "analyzer/table/table_grid.h"
 

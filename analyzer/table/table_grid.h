@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A small table for a terminal or for Markdown: a few rows that are held until their columns are known. */
 #ifndef WO_TABLE_GRID_H
 #define WO_TABLE_GRID_H

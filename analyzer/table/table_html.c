@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The HTML page: its head, its figures, and the order of its parts. See html_internal.h. */
 #include "analyzer/table/html_internal.h"
 

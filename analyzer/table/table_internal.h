@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of the room: a writer that hands text on, and figures as people read them. */
 #ifndef WO_TABLE_INTERNAL_H
 #define WO_TABLE_INTERNAL_H

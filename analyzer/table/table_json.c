@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows as lines of JSON. See table.h. */
 #include "analyzer/table/table_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A report over many jobs as Markdown, for issues and wikis. See table.h. */
 #include "analyzer/table/table_sections.h"
 #include "parsers/base/limits.h"

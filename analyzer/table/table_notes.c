@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Notes: what a report over many jobs does not have. See table_internal.h. */
 #include "analyzer/table/table_internal.h"
 #include "parsers/base/limits.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sections of a fleet as rows. See table_sections.h. */
 #include "analyzer/table/table_sections.h"
 

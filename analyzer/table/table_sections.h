@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sections of a fleet as small tables, for text and Markdown: the same rows, laid out by the format. */
 #ifndef WO_TABLE_SECTIONS_H
 #define WO_TABLE_SECTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Figures as people read them. See table_internal.h. */
 #include <assert.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that stream through a writer, and the text that it hands on. */
 #include <assert.h>
 

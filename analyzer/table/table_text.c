@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A report over many jobs for a terminal. See table.h.
  *
  * The first screen answers: how many failed, what cost most, which nodes, who submits again. Then come the failed jobs that cost

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pager. See pager.h.
  *
  * The process is made before anything is read, because the sandbox allows none later; it waits for the first byte, and becomes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A pager for texts that are longer than the terminal. */
 #ifndef WO_PAGER_H
 #define WO_PAGER_H

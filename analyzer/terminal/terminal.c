@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the terminal shows. See terminal.h. */
 #include "analyzer/terminal/terminal.h"
 

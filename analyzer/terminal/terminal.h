@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The terminal of a call: how wide it is, what it shows, and a pager for texts that are longer than it. */
 #ifndef WO_TERMINAL_H
 #define WO_TERMINAL_H

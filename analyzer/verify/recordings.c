@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The recordings of a job, by name. See recordings.h. */
 #include "analyzer/verify/recordings.h"
 

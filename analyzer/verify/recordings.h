@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The recordings of a job: among the files given, else beside them. */
 #ifndef WO_RECORDINGS_H
 #define WO_RECORDINGS_H

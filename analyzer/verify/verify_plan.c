@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a report to proposals and sizes. See verify_plan.h. Facts are taken unchanged; verify_states.c computes the model's
  * states. */
 #include "analyzer/verify/verify_plan.h"

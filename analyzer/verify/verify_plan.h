@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The input of `whyoom verify` from a diagnosis: the proposals and the sizes of the failed job, as the plain values of
  * parsers/base/exchange/proposal.h; and its output: the report with its proofs. One thread. */
 #ifndef WO_VERIFY_PLAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The states of a model. See verify_states.h. The only guess: training keeps two numbers of four bytes for each trained weight
  * (Adam) if nothing else is known. */
 #include "analyzer/verify/verify_states.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The model states that a card held at the failure, for a reconstruction: from settings and facts, by the arithmetic of the
  * budget where the states are divided over the cards. */
 #ifndef WO_VERIFY_STATES_H

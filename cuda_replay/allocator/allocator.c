@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests and frees of the caller, with their steps in the order of torch. */
 #include "cuda_replay/allocator/allocator.h"
 

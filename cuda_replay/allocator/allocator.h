@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator model: PyTorch's native CUDA caching allocator for one device, as a pure state machine.
  *
  * In: requests (allocate, free, a stream's work is done, empty the cache, ...). Out: the same blocks, addresses, segments and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Expandable segments: reserved ranges of addresses into which memory is mapped handle by handle. */
 #include "cuda_replay/allocator/allocator_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Idle blocks: free blocks that can go back to the device, listed in each bin by the time of their free.
  *
  * A request that finds no room releases all of them, and garbage collection the oldest. Whether a free block is idle does not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of the allocator model: blocks, shelves, pools, and the small steps that all files use.
  *
  *   allocator.c            life of an allocator, requests and frees, statistics' readers

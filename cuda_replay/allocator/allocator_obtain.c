@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* New memory for a request that the cache cannot serve: one try, then a try after each way of making room. */
 #include "cuda_replay/allocator/allocator_internal.h"
 

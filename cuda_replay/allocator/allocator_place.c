@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Places start states, and walks over the present state. */
 #include "cuda_replay/allocator/allocator_internal.h"
 

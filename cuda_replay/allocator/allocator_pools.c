@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pools, shelves, captures, and room for blocks. */
 #include "cuda_replay/allocator/allocator_internal.h"
 #include "parsers/base/vec.h"

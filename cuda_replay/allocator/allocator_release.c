@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Gives memory back to the device: garbage collection, release of oversize blocks, emptying the cache. */
 #include <stdlib.h>
 #include <string.h>

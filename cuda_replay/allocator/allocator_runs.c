@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where a range has room: runs of blocks in a row that are free or unmapped, with at least one that is unmapped. A request that
  * needs new memory takes the lowest run that is long enough; the tree of a shelf's runs finds it without a walk. */
 #include "cuda_replay/allocator/allocator_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reuse of cached memory: finds the best fit, cuts it, and merges freed blocks. */
 #include "cuda_replay/allocator/allocator_internal.h"
 

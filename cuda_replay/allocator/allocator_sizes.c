@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes: how requests are rounded, and how large a segment a rounded request gets. */
 #include "cuda_replay/allocator/allocator_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The source of an allocator's memory: a table of the few CUDA runtime and driver calls that it makes.
  *
  * Devices: device_model.h (a capacity, invented addresses), device_recorded.h (the addresses of a recording, in their order), and

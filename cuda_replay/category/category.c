@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Categories of blocks. See category.h. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "cuda_replay/category/category.h"

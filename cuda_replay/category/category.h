@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Categories: a user's own names for parts of the memory, each with a regular expression (`--where REGEX=NAME`).
  *
  * An expression is looked for in the metadata of an allocation (torch.cuda.memory._set_memory_metadata), in the names of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A recording as people look at it. See look.h. */
 #include "cuda_replay/category/look.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A recording as people look at it: its lives, with their classes and categories, and its call sites. */
 #ifndef WO_LOOK_H
 #define WO_LOOK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fills a change, and applies it to a pattern: first the scaling, then the transforms in their order. See change.h. */
 #include "cuda_replay/change/change.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The change that a what-if tries: allocator settings, sizes, transforms of the program and the card's capacity.
  *
  * The command line and verify fill it, item by item, with the same names and values. How sizes grow and what a transform saves is

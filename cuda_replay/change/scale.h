@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The same work with another micro-batch or sequence length: how each allocation grows, from one recording.
  *
  * Sizes are s^i b^j times a constant. The exponents i (0, 1, 2) and j (0, 1) of every allocation are inferred from classes,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Applies exponents to sizes: exact if the recorded value divides the size, else rounded up. */
 #include <assert.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exponents in backward: the gradient of an activation has the shape of the activation. Its size, and the name of its node (the
  * forward operator's name), identify the activation. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exponents from two recordings: stacks as symbols, alignment, the common ratio, powers. */
 #include "cuda_replay/change/scale_from_two.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exponents read off two recordings of the same program at two sizes.
  *
  * A sequence matcher aligns the allocations of both by their stacks, in order (operators may be missing on either side). Then

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exponents from one recording: first of allocations that cannot depend on the batch, then of forward, then of backward, then of
  * those alive at the start. Each step takes the instances that are still open; the most reliable steps come first. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private to scale_*.c: the state of the inference of exponents. */
 #ifndef WO_SCALE_INTERNAL_H
 #define WO_SCALE_INTERNAL_H

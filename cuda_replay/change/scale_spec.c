@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Specifications of a scaling, and the names of axes, bounds and reasons. */
 #include <assert.h>
 #include <inttypes.h>

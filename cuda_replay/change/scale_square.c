@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which activations of forward grow with the square of the length: attention scores, their softmax, masks.
  *
  * Divisibility alone proves nothing if lengths and model dimensions are powers of two. So allocations that pass their elements on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether the length that a job states is that of its data. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Gradient accumulation: forward and backward run N times for each step of the optimizer. The first run allocates the gradients;
  * later runs add to them, each through a temporary as large as the gradient. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* empty_cache at phase changes: before and after every optimizer step, and where forward begins again after backward. */
 #include "cuda_replay/change/transform_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Activation checkpointing by layers: the tensors that a layer saves for backward, except its output, are freed at the end of the
  * layer. They are made again when backward reaches the layer, with the temporaries of that second forward.
  *

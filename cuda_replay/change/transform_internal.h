@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private to transform*.c: writes a pattern again, request by request. */
 #ifndef WO_TRANSFORM_INTERNAL_H
 #define WO_TRANSFORM_INTERNAL_H

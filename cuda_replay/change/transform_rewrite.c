@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rewriting: requests of instances that nothing represents are left out, all others are repeated in their order. */
 #include "cuda_replay/change/transform_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Transforms of the states that model and optimizer keep: sharding, offload, 8-bit states. Sizes change, the order does not;
  * gathered or staged copies are modelled as buffers that live from the start to the end. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of transforms, their specification, and the function that applies them. */
 #include "cuda_replay/change/transforms.h"
 

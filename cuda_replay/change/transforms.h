@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of a program that can be applied to a recording: offload, sharding, checkpointing, ... Each is a pure function from a
  * classified pattern to a pattern, with a sentence that states its assumption.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Classes of allocations: phases first, then one pass for each sort of rule. The first rule that takes an instance keeps it. */
 #include "cuda_replay/classes/classify.h"
 

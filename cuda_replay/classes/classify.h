@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The class of each allocation (parameter, gradient, optimizer state, activation, ...) and the rule that decided it.
  *
  * It is decided by phase (forward, backward, optimizer step: from the stack), by life (until the end of the recording, of the

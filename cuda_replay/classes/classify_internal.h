@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private to classify*.c: the data of the rules while a pattern is classed. */
 #ifndef WO_CLASSIFY_INTERNAL_H
 #define WO_CLASSIFY_INTERNAL_H

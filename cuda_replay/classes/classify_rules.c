@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Setting the rule of an instance, and with it its class. See classify.h. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Workspaces of libraries in recordings whose stacks name no operator. cuBLASLt takes one behind the product of each layer and
  * gives it back at once; its size is that of a setting, whatever the layer's. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds temporaries that belong to parameters and not to activations: those that became a gradient, and copies of weights. Both
  * are decided by lives: a consumed tensor dies right after the birth of the tensor that was made of it. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Boundaries of iterations. Each source is one function that fills a list of requests at which an iteration ends; the first
  * source that finds any decides. */
 #include "cuda_replay/classes/iterations.h"

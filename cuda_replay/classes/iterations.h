@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds where the steps of a training or serving loop begin and end in a pattern.
  *
  * Sources, most trusted first: annotations of the optimizer ('Optimizer.step#AdamW.step'), stacks inside of an optimizer's step,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads stacks: each distinct frame is read once (frame_facts); the facts of a stack are the sum of its frames, innermost first.
  * The tables at the top hold every word that is searched. */
 #include "cuda_replay/classes/stack_facts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about an allocation from the frames of its stack: the operator, the phase, the part of the program.
  *
  * Facts come from the names that PyTorch's own C++ frames carry (at::_ops::NAME, NAMEBackward::apply, the autograd engine) and

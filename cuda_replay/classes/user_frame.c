@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the line of a stack that people want to see, with a table of file names. */
 #include "cuda_replay/classes/user_frame.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the lines of a stack that people want to see: the line that asked for memory, and the line of their own program.
  *
  * Stacks begin deep inside PyTorch's C++ code. The file name decides where a frame belongs; the table is in user_frame.c. Pure;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ordered address map: runs of at most RUN_ITEMS sorted items; the directory holds each run's lowest address. No run is
  * empty. */
 #include "cuda_replay/collections/address_map.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An ordered map from device addresses to indices, with searches at, below and above an address.
  *
  * It is a directory of short sorted runs, so that adding and removing stay cheap for any number of addresses in any order. One

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The unordered address map: open addressing, at most half of the cells are used. */
 #include "cuda_replay/collections/address_table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An unordered map from device addresses to indices: one look for a search or a change, where no neighbours are asked for.
  *
  * Addresses can be set and not removed. Where they lie in the table depends on a secret, so that no file can be prepared whose

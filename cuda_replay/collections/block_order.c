@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A sorted list in leaves. Two neighbouring leaves always hold more than MERGE_MAX entries together. This limits how many leaves
  * n entries can need, and wo_block_order_reserve allocates that many. */
 #include "cuda_replay/collections/block_order.h"

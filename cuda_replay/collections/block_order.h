@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks in the order (size, tie). The allocator searches it for the best fit, and walks it when it releases memory.
  *
  * An order is a sorted list cut into leaves of a few entries, with a directory of the first key of each leaf: a search reads the

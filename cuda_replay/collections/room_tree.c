@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The balanced tree of rooms. Node 0 is "none": no bytes, height 0. Heights of two children differ by at most one, so that no
  * node is deeper than DEEPEST. */
 #include "cuda_replay/collections/room_tree.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rooms by their start, each of so many bytes: finds the first or the last one that is large enough.
  *
  * A balanced tree (AVL) whose nodes know the largest room below them, so that every operation takes a time that grows with the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Myers' greedy algorithm for the shortest edit script, in windows: when a window has used up its edits, the path that got
  * furthest is kept and the next window begins at its end. */
 #include "cuda_replay/collections/sequence_match.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Aligns two sequences of symbols: finds which elements of the first correspond to which elements of the second, in order, with
  * as few unmatched elements as possible. One thread at a time. */
 #ifndef WO_SEQUENCE_MATCH_H

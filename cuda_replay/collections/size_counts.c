@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table is filled first and searched later: adding appends, sorting merges equal sizes, finding is a binary search. */
 #include "cuda_replay/collections/size_counts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How often each size occurs: a sorted table of (bytes, count). One thread at a time. */
 #ifndef WO_SIZE_COUNTS_H
 #define WO_SIZE_COUNTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stretches as rooms of a tree: the room of a stretch is the gap before it. */
 #include "cuda_replay/collections/stretches.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stretches of addresses that are in use, and the gaps between them.
  *
  * A tree of the stretches that knows the widest gap before one of them, so that the search for a gap visits few. One list is used

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Options of `whyoom replay`. See replay_args.h. Those of a change are read in change.c. */
 #include "cuda_replay/command/replay_args.h"
 

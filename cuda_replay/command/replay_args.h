@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The options of `whyoom replay`: names and values of the command line -> struct wo_replay_args. Pure: any text gives a value or
  * a message. */
 #ifndef WO_REPLAY_ARGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command `whyoom replay`. See replay_command.h. */
 #include "cuda_replay/command/replay_command.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom replay TRACE...`: takes a call; gives text for stdout, text for stderr and an exit code. It opens files; it prints
  * nothing. */
 #ifndef WO_REPLAY_COMMAND_H

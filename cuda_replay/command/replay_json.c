@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The replay as one JSON object, schema whyoom.replay/1 (docs/schema/replay-1.schema.json). See replay_report.h.
  *
  * Unknown is null, never zero; keys never change their meaning. json_out.h describes the format of values. */

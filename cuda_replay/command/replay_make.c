@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The steps of `whyoom replay` between a recording and its report. See replay_make.h.
  *
  * First the recording is replayed as it was: a what-if depends on a model that reproduces it. Then the requested runs are made,

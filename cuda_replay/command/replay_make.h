@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a recording and the options to the report: every step of `whyoom replay` between reading and writing. */
 #ifndef WO_REPLAY_MAKE_H
 #define WO_REPLAY_MAKE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The recording as it was. See replay_make_recorded.h. */
 #include "cuda_replay/command/replay_make_recorded.h"
 

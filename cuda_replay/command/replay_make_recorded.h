@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The recording as it was: replayed with its own settings from its own start, compared, and analysed. */
 #ifndef WO_REPLAY_MAKE_RECORDED_H
 #define WO_REPLAY_MAKE_RECORDED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What-ifs of a recording. See replay_make_whatif.h.
  *
  * Every run begins with an empty allocator, since the recorded cache would keep segments that the changed run never makes.

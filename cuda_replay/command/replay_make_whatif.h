@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The what-if of `whyoom replay`: other settings, another capacity, other sizes, a changed program. */
 #ifndef WO_REPLAY_MAKE_WHATIF_H
 #define WO_REPLAY_MAKE_WHATIF_H

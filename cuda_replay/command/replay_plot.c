@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plots of a report. See replay_plot.h. */
 #include "cuda_replay/command/replay_plot.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The plot of a report: memory over time, matching its text. */
 #ifndef WO_REPLAY_PLOT_H
 #define WO_REPLAY_PLOT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Small queries that both writers use. See replay_report.h. */
 #include "cuda_replay/command/replay_report.h"
 

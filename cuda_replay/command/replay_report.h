@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The result of `whyoom replay` for one recording of one device: the input of the writers.
  *
  * The command fills it (replay_command.c and the files that it names), the writers only read it. Texts are views into the

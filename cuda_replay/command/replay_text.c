@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The replay for people: verdict first, then the peak, then where the memory is. See replay_report.h.
  *
  * The reader may be tired: the first line names the input, the second has the verdict, and the rest follows in the order of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The results of a GPU, for people. See replay_text_internal.h. */
 #include <assert.h>
 

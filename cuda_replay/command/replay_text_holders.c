@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who holds the memory at the peak, and which small blocks keep whole segments from being freed. See replay_text_internal.h.
  *
  * The program's own frame comes first: this is the line that the user can change. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The contents of a snapshot without a usable history. See replay_text_internal.h.
  *
  * It first says clearly that this is a state. replay_text_holders.c writes the holders and the pins. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the text writers of a replay: a line that wraps, colours, sizes. Private to replay_text*.c. */
 #ifndef WO_REPLAY_TEXT_INTERNAL_H
 #define WO_REPLAY_TEXT_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines, colours, sizes and frames of the text report. See replay_text_internal.h. */
 #include <assert.h>
 #include <inttypes.h>

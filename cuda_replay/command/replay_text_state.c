@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator's state after an entry, segment by segment. See replay_text_internal.h. */
 #include <assert.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Results side by side: the what-if beside the recorded run, and the sweep, best first, harmful settings marked, with the line to
  * paste. See replay_text_internal.h. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opens the recordings, or reconstructs one, runs the proof and writes it. See verify_command.h. */
 #include "cuda_replay/command/verify_command.h"
 

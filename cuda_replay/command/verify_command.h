@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command `whyoom verify` on the side of the replay: takes options and a diagnosed job, gives a report and an exit code. */
 #ifndef WO_VERIFY_COMMAND_H
 #define WO_VERIFY_COMMAND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matches the call sites, classes and categories of two recordings. See compare.h. */
 #include "cuda_replay/compare/compare.h"
 

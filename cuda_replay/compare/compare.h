@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two recordings of one program: what holds more memory in the second one, what is new there, and what is gone.
  *
  * Both are looked at in one moment each: where most memory was in use, or at the end. The blocks of that moment are summed up by

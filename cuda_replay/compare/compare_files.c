@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compares two files. See compare.h. */
 #include <assert.h>
 

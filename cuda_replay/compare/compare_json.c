@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What grew between two recordings, for programs: schema whyoom.replay-diff/1. See compare.h. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What grew between two recordings, for people. See compare.h. */
 #include <assert.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loading the CUDA driver. See cuda_driver.h. */
 #include "cuda_replay/device/cuda_driver.h"
 

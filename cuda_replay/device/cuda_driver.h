@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA driver, loaded at run time: neither the build nor any other command needs CUDA.
  *
  * cuda_symbols.def lists the functions. Types here have the layout of the driver's own (CUDA driver API reference, 11.4 to 13.0).

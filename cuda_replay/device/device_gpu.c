@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A real GPU as a device. See device_gpu.h.
  *
  * Everything taken is in one list with its address, so that closing gives all of it back in any state. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A real GPU as a device: makes the same CUDA driver calls as PyTorch's allocator, under a hard cap.
  *
  * Safety comes first: it never takes more than its cap, takes nothing from a card with too little free memory, and gives

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Records the calls of a device, and compares later calls with them. See device_journal.h. */
 #include "cuda_replay/device/device_journal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A journal of an allocator's calls to a device, and a model device that compares its calls with a journal.
  *
  * The calls to the GPU are recorded with the addresses that it gave; then the same pattern runs on a device that only counts up

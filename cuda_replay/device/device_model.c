@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The model device: counts pages, and keeps the address ranges that are in use. */
 #include "cuda_replay/device/device_model.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A model of a device: a capacity, a page size, and a policy for addresses.
  *
  * It takes memory in pages (cudaMalloc uses 2 MiB pages) and refuses requests that do not fit. The policy also decides how

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The libraries of a driver that another process loads, for a program that cannot: a replay takes them from here, if its hooks
  * name one (device_hooks.h), and does not know how it is done (cuda_replay/helper). */
 #ifndef WO_ELSEWHERE_H

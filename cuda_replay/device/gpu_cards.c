@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks cards before one is used. See gpu_cards.h. */
 #include "cuda_replay/device/gpu_cards.h"
 

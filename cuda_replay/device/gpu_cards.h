@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about the cards before one of them is used: which exist, their state, and the processes on them. */
 #ifndef WO_GPU_CARDS_H
 #define WO_GPU_CARDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loads NVML and asks it. See nvml.h. */
 #include "cuda_replay/device/nvml.h"
 

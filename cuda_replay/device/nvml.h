@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NVML, the driver's library for monitoring cards, loaded at run time: it reports the processes on a card, and its MIG mode.
  *
  * All of it is optional: without the library, or without a function of it, the answer is "not known". nvml_symbols.def lists the

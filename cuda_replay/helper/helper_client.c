@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Starts whyoom-gpu and asks it. See helper_client.h. */
 #include "cuda_replay/helper/helper_client.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The libraries of a driver in another process: for a whyoom that can load none itself (WHYOOM_STATIC).
  *
  * The functions of the two structs then send what they are given to whyoom-gpu and return its answer, so that nothing above them

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages between whyoom and its helper, the program whyoom-gpu (whyoom_gpu.c).
  *
  * A static program can load no library, so the helper loads the driver's and calls them (helper_client.h). Between them is one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* whyoom-gpu: loads the libraries of the driver for a whyoom that cannot, and calls them as that one says (helper_wire.h).
  *
  * All memory of a card is this process's, so that the driver frees it when either process ends, in whatever way: this one is

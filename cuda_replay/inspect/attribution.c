@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attribution: sorts the blocks of a segment map by the line that requested them, and sums them up. */
 #include "cuda_replay/inspect/attribution.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attribution: the memory at one moment by class, by stack, and by requesting line, and the reserved memory that nothing uses.
  * Made from a segment map; every sum adds up exactly. */
 #ifndef WO_ATTRIBUTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the segments of a snapshot to the holders of its memory. See holdings.h. */
 #include "cuda_replay/inspect/holdings.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Holdings: the holders of the memory at the moment of a snapshot, for a recording without entries or with entries that cannot be
  * replayed.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The runs that make memory over time. */
 #include "cuda_replay/inspect/memory_over_time_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory over time of a replay: over its requests, in bounded memory for any length of run, and the segments at its peak.
  *
  * A recorder observes every step of a run (replay.h) and sums steps up in bins. When all bins are in use, neighbours are joined

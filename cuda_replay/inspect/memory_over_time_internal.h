@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private to memory_over_time*.c: the recorder of one run. */
 #ifndef WO_MEMORY_OVER_TIME_INTERNAL_H
 #define WO_MEMORY_OVER_TIME_INTERNAL_H

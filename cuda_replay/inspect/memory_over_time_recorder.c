@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The recorder of memory over time: sums the steps of one run up in bins, and names the blocks of the segment map.
  *
  * A step has totals only. Their change belongs to the class of the request's allocation, so classes add up to the allocated

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pins: finds the blocks that keep mostly free memory from being released, and how much they keep. */
 #include "cuda_replay/inspect/pins.h"
 

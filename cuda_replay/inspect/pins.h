@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pins: units of memory that are mostly free and cannot be released because of a few blocks that stay.
  *
  * A segment goes back to the device only as a whole, so one small block that lives long keeps all of it. Made from a segment map.

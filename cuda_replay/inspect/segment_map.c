@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The segment map: copies an allocator's segments, names their blocks, and divides them into units that can be released. */
 #include "cuda_replay/inspect/segment_map.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The segment map: a copy of an allocator's segments and blocks at one moment, with the allocation of each block.
  *
  * It also has units: memory that the allocator can only give back as a whole. A unit is a segment, or a page of an expandable

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lives of blocks, and the moments between them. See lives.h; lives_ranges.c has those of segments. */
 #include "cuda_replay/lives/lives.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lives: every block and every range of memory of a recording, with the entries between which it was there.
  *
  * They are read off the entries and the segments at the end, backwards, without a model of the allocator. So any recording has

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Classes of blocks. See lives.h. */
 #include <assert.h>
 #include <stdlib.h>

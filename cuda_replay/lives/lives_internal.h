@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private to lives*.c: the parts of reading lives. */
 #ifndef WO_LIVES_INTERNAL_H
 #define WO_LIVES_INTERNAL_H

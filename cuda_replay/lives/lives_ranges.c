@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lives of segments and of mapped ranges. See lives.h.
  *
  * An expandable segment is mapped and unmapped in pieces of any size, so a range is cut where only a part of it began there. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Call sites. See sites.h. */
 #include "cuda_replay/lives/sites.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Call sites: stacks put together by the line of the program that asked for the memory and the library function that it called,
  * and sums over blocks. */
 #ifndef WO_SITES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes requests of entries: one pass over the entries with a map of live blocks. */
 #include "cuda_replay/pattern/alloc_pattern.h"
 

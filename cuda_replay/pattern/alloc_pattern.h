@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns: the requests of a program to the allocator, without the answers.
  *
  * A pattern is made of a trace (pattern_make), changed by transforms (scale, offload, ...), and run by replay.h. Every allocation

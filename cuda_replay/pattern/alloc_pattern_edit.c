@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes patterns by appending: a new pattern is written in the order of its run. */
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 

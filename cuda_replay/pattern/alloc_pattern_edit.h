@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Building blocks for making one pattern out of another (scaling, repeating, transforms). One thread at a time. */
 #ifndef WO_ALLOC_PATTERN_EDIT_H
 #define WO_ALLOC_PATTERN_EDIT_H

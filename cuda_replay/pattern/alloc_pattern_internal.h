@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A pattern while it is made. Private to alloc_pattern.c and alloc_pattern_order.c. */
 #ifndef WO_ALLOC_PATTERN_INTERNAL_H
 #define WO_ALLOC_PATTERN_INTERNAL_H

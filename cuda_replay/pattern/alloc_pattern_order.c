@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Instances that were alive before the first entry: finds those that only the snapshot shows, and moves all of them to the front
  * by rising address, so that they pair with the blocks of a rebuilt start. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns checked request by request. */
 #include "cuda_replay/pattern/alloc_pattern_valid.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What everything that makes or changes a pattern guarantees. */
 #ifndef WO_ALLOC_PATTERN_VALID_H
 #define WO_ALLOC_PATTERN_VALID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pool comes from the entry itself, else from a capture on its stream, else from the segment that holds its address. */
 #include "cuda_replay/pattern/private_pools_internal.h"
 

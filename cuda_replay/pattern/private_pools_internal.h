@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The private pools of a trace: finds the pool of an allocation. Private to alloc_pattern.c.
  *
  * Newer recordings state it in each entry. Others only name the pool of the segments that exist at the end, and the line form may

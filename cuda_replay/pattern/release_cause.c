@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The evidence, strongest first: the stack of the release names empty_cache; the request that follows failed; memory was mapped
  * before and kept (an expandable attempt that failed half-way); the release has the stack of the allocation; the new segment
  * would not have fitted, or garbage is collected. Without any of them the release counts as empty_cache: then a run without a

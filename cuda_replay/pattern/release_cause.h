@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds why segments were released: the program emptied the cache, or an allocation that found no room tried again.
  *
  * A recording shows the released segments, but not the reason. Both reasons give the same state when everything unused is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A recording as a value that can be drawn. See picture.h. */
 #include "cuda_replay/picture/picture.h"
 

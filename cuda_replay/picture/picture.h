@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A recording as a value that can be drawn without it: see recorded_memory.h. */
 #ifndef WO_PICTURE_H
 #define WO_PICTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The choices that all plots share: classes, axes, height. */
 #include "cuda_replay/plot/plot.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plots: an SVG document and a chart for terminals, their input, and the choices that they share: order and names of classes,
  * round axes, the height of the chart. Everything is borrowed. Pure; any thread. */
 #ifndef WO_PLOT_H

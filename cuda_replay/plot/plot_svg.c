@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The SVG document: its styles, title, key figures, legend, and the order of its panels. */
 #include "cuda_replay/plot/plot.h"
 

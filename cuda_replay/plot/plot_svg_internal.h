@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The page of the SVG plot: shared by its panels (plot_svg*.c). Each panel draws below page->y and moves it down. */
 #ifndef WO_PLOT_SVG_INTERNAL_H
 #define WO_PLOT_SVG_INTERNAL_H

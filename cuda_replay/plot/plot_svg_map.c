@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The segment map as a picture: rows of equal size that segments are packed into, blocks in the colour of their class.
  *
  * A picture has fewer pixels than a map has blocks, so each row is drawn pixel by pixel: the kind with most of a pixel gives it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the panels of the page: headings, and places in words. See plot_svg_internal.h. */
 #include <stdio.h>
 

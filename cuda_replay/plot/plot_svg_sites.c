@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lines that requested most of the memory in use at the peak, as bars. */
 #include <assert.h>
 #include <stdio.h>

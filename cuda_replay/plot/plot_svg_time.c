@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory over the requests: areas by class under the line of reserved bytes, the capacity, failures; fragmentation below. */
 #include <assert.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The chart for terminals: each column of characters shows the highest moment of a range of requests. */
 #include "cuda_replay/plot/plot.h"
 

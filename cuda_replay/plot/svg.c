@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writing SVG. Text is more restricted than on terminals: one forbidden character makes a whole document unreadable. */
 #include "cuda_replay/plot/svg.h"
 

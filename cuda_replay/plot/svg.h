@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writing SVG: text of any bytes, numbers, rectangles and step lines. It knows nothing about memory. */
 #ifndef WO_SVG_H
 #define WO_SVG_H

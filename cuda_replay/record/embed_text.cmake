@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DIN=FILE -DOUT=FILE.c -DNAME=SYMBOL -DHEADER=HEADER -P embed_text.cmake: the bytes of a file as the C array SYMBOL, which HEADER
 # declares, with its length SYMBOL_bytes; a line for each line.
 file(READ ${IN} digits HEX)

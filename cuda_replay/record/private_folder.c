@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See private_folder.h. A group counts as others: who is in it can change at any time. The kernel shows the mask of an access
  * list as the rights of the group, so that lists count too. */
 #include "cuda_replay/record/private_folder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Folders whose files nobody else can exchange: Python runs the code that `whyoom record` puts there. */
 #ifndef WO_PRIVATE_FOLDER_H
 #define WO_PRIVATE_FOLDER_H

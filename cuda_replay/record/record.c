@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prepares a command for recording: folders, one file, environment, exec (record.h). record_sitecustomize.py is responsible for
  * everything inside Python; both share the WHYOOM_RECORD_* variables. */
 #include "cuda_replay/record/record.h"

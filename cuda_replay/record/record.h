@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom record -- CMD...`: makes the Python processes of a command write memory snapshots.
  *
  * It writes a sitecustomize.py (record_sitecustomize.py, compiled in) to a folder of its own, and puts that folder at the front

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Written by `whyoom record` into a folder of its own, which is first in PYTHONPATH, so that every Python process of the
 # recorded command reads it at its start. It waits for the program to import torch, and for torch to initialise CUDA; then it
 # switches the allocator's recording on and writes snapshots: at out-of-memory errors, at SIGUSR1 and at the exit.

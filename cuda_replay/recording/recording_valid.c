@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recordings checked part by part: all later code relies on what is checked here. */
 #include "cuda_replay/recording/recording_valid.h"
 

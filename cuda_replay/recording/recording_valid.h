@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What every reader of recordings guarantees, for any bytes. */
 #ifndef WO_RECORDING_VALID_H
 #define WO_RECORDING_VALID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings of the caching allocator: defaults by version of torch, and writing them as a string. */
 #include "cuda_replay/recording/settings.h"
 

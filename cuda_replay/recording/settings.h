@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings of the caching allocator, as PYTORCH_CUDA_ALLOC_CONF / PYTORCH_ALLOC_CONF spell them, and versions of torch.
  *
  * Source: c10/cuda/CUDAAllocatorConfig.{h,cpp} (2.0 to 2.8), c10/core/AllocatorConfig.{h,cpp} (2.9 on). Pure values; no function

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a settings string, with one row of settings.def for each key and one reader for each kind. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of PyTorch's allocator from version to version: one table for the whole program (torch_rules.def). */
 #ifndef WO_TORCH_RULES_H
 #define WO_TORCH_RULES_H

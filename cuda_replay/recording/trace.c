@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recordings as values: making, looking up, checking. Nothing here knows a file format. */
 #include "cuda_replay/recording/trace.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recordings: a program's requests to PyTorch's caching allocator on one or several devices, and the answers.
  *
  * A recording is a value: readers (snapshot.h, chrome_trace.h, trace_lines.h, memory_timeline.h) make it; everything else only

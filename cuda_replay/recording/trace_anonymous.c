@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names out of recordings. See trace_anonymous.h. */
 #include "cuda_replay/recording/trace_anonymous.h"
 

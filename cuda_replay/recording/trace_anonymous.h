@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A recording to the same recording with the names of people, machines and projects replaced. */
 #ifndef WO_TRACE_ANONYMOUS_H
 #define WO_TRACE_ANONYMOUS_H

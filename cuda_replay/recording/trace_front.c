@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The last steps of readers: adds blocks that were alive before the first entry, and sorts annotations by time.
  *
  * A free without an allocation shows a block that was alive from the start, but only when the free comes. So these blocks are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of readers after the whole file has been read: adds blocks that were alive before the first entry, if the file does not
  * state them, and sorts annotations. */
 #ifndef WO_TRACE_FRONT_H

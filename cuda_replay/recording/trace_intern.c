@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Interning: one hash and one kind of index, for texts, frames, stacks, streams and pools. */
 #include "cuda_replay/recording/trace_intern.h"
 

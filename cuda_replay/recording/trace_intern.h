@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts, frames and stacks of a recording, each kept once.
  *
  * Readers pass every text, frame and stack that they read, and get the index of its only copy. It is used while a recording is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The contract of a reader of recordings: the functions of a file format. The table of the readers is
  * recording/open/trace_formats.def. */
 #ifndef WO_TRACE_READER_H

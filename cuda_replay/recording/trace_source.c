@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The window over a stream. The bytes that are left move to the front of the buffer before more is read, so that a look ahead is
  * always one piece of memory. */
 #include "cuda_replay/recording/trace_source.h"

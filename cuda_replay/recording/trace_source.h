@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The bytes of a trace as the readers see them: a window that slides over a stream, with a look ahead and a place in the stream.
  *
  * Memory is one buffer of WO_LIMIT_READ_BYTES for streams of any length. A stream that breaks (a damaged gzip member, a disk that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The check: refuses a recording that cannot be checked, with the reason; then runs each possible version of torch once. */
 #include "cuda_replay/replay/check.h"
 

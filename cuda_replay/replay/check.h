@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Check of a recording: whether the model, run at the recorded settings with the recorded segment addresses, reproduces it.
  *
  * It compares every address of an allocation, every segment event (kind, address, size, order), every refused request, and every

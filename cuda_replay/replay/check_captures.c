@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pools of graphs that were released, found by stacks and streams. `capture_begin` (torch/cuda/graphs.py) allocates the states of
  * random generators right before a capture, in the default pool and only while no graph has them: it shows the stream of
  * captures. Each run of allocations on such a stream, without one on another stream and without empty_cache() in between, is a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The amount of reserved memory beyond which garbage is collected: a share of the memory fraction, which snapshots do not hold.
  * It is only ever compared with amounts that were reserved, so that it is one of these amounts, for all that a recording shows.
  * Each run halves the candidates: a release that only the model makes needs a higher limit, one that it does not make a lower

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A check in progress: its input, its explanations, its runs. Private to check*.c. */
 #ifndef WO_CHECK_INTERNAL_H
 #define WO_CHECK_INTERNAL_H

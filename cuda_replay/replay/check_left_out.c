@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a comparison leaves out, or compares with itself: blocks that changed while the snapshot was taken, and blocks that no
  * entry touches. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guesses of private pools that nothing names: each changes the readings at a divergence, and none knows whether it is right. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private pools that nothing names: recordings up to 2.11 name the pools of the segments that are left at the end. That of a
  * graph or a MemPool which was released shows only in what the default pool did not do. At each divergence every guess is run;
  * the one that gets farthest stays (of equals the one that hides least), and the others wait for the case that it leads nowhere.

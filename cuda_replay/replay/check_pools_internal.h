@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guesses of private pools, and their search. Private to check_pools.c and check_pool_guesses.c. */
 #ifndef WO_CHECK_POOLS_INTERNAL_H
 #define WO_CHECK_POOLS_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One run of a check, with its present explanations. See check_internal.h. */
 #include "cuda_replay/replay/check_internal.h"
 

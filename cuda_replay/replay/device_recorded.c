@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The recorded device: a cursor over the segment events and `oom` entries of a trace. */
 #include "cuda_replay/replay/device_recorded.h"
 

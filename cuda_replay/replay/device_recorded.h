@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A device that returns the segments and mapped ranges of a recording, with their addresses, in their order.
  *
  * It refuses memory where the recorded device must have refused it: if the next event in the recording is a release or an `oom`.

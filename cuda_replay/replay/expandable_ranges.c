@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ranges are adjacent in the address space: the smallest distance between the beginnings of two ranges bounds their size. If they
  * lie anywhere, a range that begins while another one exists ends before that one, or begins behind it. */
 #include "cuda_replay/replay/expandable_ranges_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The possible extent of the reserved ranges of a recording's expandable segments. Private to start.c and device_recorded.c. */
 #ifndef WO_EXPANDABLE_RANGES_INTERNAL_H
 #define WO_EXPANDABLE_RANGES_INTERNAL_H

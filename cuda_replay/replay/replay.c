@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The replay loop. A request costs one call of the allocator and one look-up of a handle by the instance's index. */
 #include "cuda_replay/replay/replay.h"
 

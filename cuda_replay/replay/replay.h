@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Replay: runs a pattern through the allocator model on a device.
  *
  * wo_replay_run is the one loop behind everything: the check of a recording, a what-if, a sweep. It fills an outcome; a recorder

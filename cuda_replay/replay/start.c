@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The start state: the result of the backwards pass (start_backwards_internal.h), laid out as blocks without gaps.
  *
  * Three steps: every segment is filled with its live blocks and free blocks between them; block sizes that the pass cannot know

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state of the allocator before the first entry of a trace, rebuilt backwards from the snapshot at its end.
  *
  * Exact except for the slack of blocks of the large pool whose neighbour is free (0 to 1 MiB, more with max_split_size). Looking

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The backwards pass: undoes each entry, the newest first. It checks the conditions of an entry when it undoes it, and reports a
  * failed one with the entry that shows it. It puts a few blocks of the snapshot aside that only an unrecorded call can explain
  * (strangers). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The backwards pass over a trace, private to start.c: from the segments at the end of a recording to those at its start.
  *
  * Segments and live blocks are records in arrays, found by address. A removed record gives its slot to the next, so memory grows

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The final layout: segment by segment and block by block, both sides by rising address. */
 #include <assert.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A depth-first search over ranges of sizes. Each divergence splits the range of one block in two: sizes that leave too little
  * free memory after the block for the request, and sizes that leave so much that the recorded choice fits better. */
 #include "cuda_replay/replay/start_trial_internal.h"

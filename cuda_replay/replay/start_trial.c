@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A run: the replay loop on the recorded device, its events compared with the entries in order. */
 #include "cuda_replay/replay/start_trial_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One run of a recording through the model, compared step by step, and the search over runs. Private to check.c. */
 #ifndef WO_START_TRIAL_INTERNAL_H
 #define WO_START_TRIAL_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the whole step that continues from the place where the failed step ended: boundaries, alignment, the pass. See
  * step_completion.h. */
 #include "cuda_replay/steps/step_completion.h"

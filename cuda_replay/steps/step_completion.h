@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rest of a step after the request that it was refused, taken from the whole step before it.
  *
  * The recording of a job that ran out of memory ends at the refused request: the loss, backward and the optimizer of that step

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the completed step: the recorded requests up to the refused one, then those of the whole step after its counterpart.
  *
  * Every block that the whole step frees there is represented: a block made there by its copy, a block of the aligned part by its

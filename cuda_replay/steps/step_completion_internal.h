@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private to step_completion*.c: a step that failed, the whole step that completes it, and the relation of their sizes. */
 #ifndef WO_STEP_COMPLETION_INTERNAL_H
 #define WO_STEP_COMPLETION_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes of a step that failed, from those of a whole step of another length or batch.
  *
  * The only evidence of the change is pairs of sizes from the aligned part. A size that occurs there is looked up. Other sizes are

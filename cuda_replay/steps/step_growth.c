@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What whole steps keep. See step_growth.h. */
 #include "cuda_replay/steps/step_growth.h"
 

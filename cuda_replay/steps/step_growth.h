@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a program keeps more memory with every step: a list of losses with their graphs, outputs that are collected.
  *
  * An allocation of a whole step that is still alive when the whole steps of the recording end, a later one among them, was kept.

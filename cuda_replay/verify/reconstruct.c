@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The steps of a reconstruction: which states existed, what remains for activations, where the holes are. See reconstruct.h. */
 #include "cuda_replay/verify/reconstruct.h"
 

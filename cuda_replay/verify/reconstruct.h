@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A pattern made from the sizes in a log if nothing was recorded, in the form of a recording.
  *
  * It has weights, gradients and optimizer states by layer, the rest of the allocated bytes as activations of a forward pass,

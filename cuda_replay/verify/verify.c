@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From proposals to rows, sets, a choice and a verdict. See verify.h. */
 #include "cuda_replay/verify/verify.h"
 

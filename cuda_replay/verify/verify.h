@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The proof: proposals of a diagnosis x recordings of the job -> which of them fits, with what margin, and what to do.
  *
  * Each proposal is tried alone; if it changes the micro-batch or the length, the largest value that fits is searched. If none

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Confirms results on a card. See verify_gpu.h.
  *
  * `run` is the only function that sends a pattern to the card; the others decide what to send, and evaluate the result. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A real GPU confirms the model's result: `whyoom verify --on gpu`.
  *
  * The model searches, because it is fast; the card confirms. It runs the high end with the memory that the job's own card surely

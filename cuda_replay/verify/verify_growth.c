@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Growth against the margin. See verify_growth.h. */
 #include "cuda_replay/verify/verify_growth.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A fix for a program that grows with every step fits only for so many steps. Internal to verify. */
 #ifndef WO_VERIFY_GROWTH_H
 #define WO_VERIFY_GROWTH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The proof as JSON: the object "verify" of the report (docs/verify.md, docs/schema/report-1.schema.json). See verify.h. */
 #include <assert.h>
 

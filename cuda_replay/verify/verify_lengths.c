@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lengths of steps. See verify_lengths.h. */
 #include "cuda_replay/verify/verify_lengths.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of other lengths than the one that failed. Internal to verify.
  *
  * Steps of many programs differ in length, up to a limit that the log shows. The need of a shorter step says nothing about the

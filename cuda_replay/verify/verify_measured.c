@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bounds of a measured run on a reconstructed pattern. See verify_measured.h. */
 #include "cuda_replay/verify/verify_measured.h"
 

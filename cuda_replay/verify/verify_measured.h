@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How far a result on a reconstructed pattern can be trusted: as far as a measured run of the same job goes, else within a wide
  * interval.
  *

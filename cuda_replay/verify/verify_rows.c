@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Look-ups in a proof. See verify.h. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bisection over the plausible values. See verify_search.h.
  *
  * Less work needs less memory, so all values below one that fits also fit. The answer itself is tried at all orders of addresses;

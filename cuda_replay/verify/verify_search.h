@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The smallest change that is enough: the largest micro-batch, or length, at which a job fits. */
 #ifndef WO_VERIFY_SEARCH_H
 #define WO_VERIFY_SEARCH_H

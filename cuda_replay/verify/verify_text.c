@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The proof for people: first a table, then the verdict, and last the line to resubmit with. See verify.h. */
 #include <assert.h>
 #include <inttypes.h>

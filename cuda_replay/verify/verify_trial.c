@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tries a changed pattern on the card of the job. See verify_trial.h.
  *
  * The high end runs on the capacity less the uncertainty: if it fits there, and so does the low end (smaller requests may pack

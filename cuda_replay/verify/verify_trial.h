@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One question of `whyoom verify`: does the job, with this change, fit on the card on which it failed?
  *
  * A subject is one rank's recording with the capacity of its card. Every question goes through wo_verify_try, on the model of a

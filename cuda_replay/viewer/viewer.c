@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The page: its frame, and what a script fills. See viewer.h. */
 #include "cuda_replay/viewer/viewer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A recording as one page of HTML: memory over time by call site, by class and by category, the segments at any moment, every
  * block's stack, and a search.
  *

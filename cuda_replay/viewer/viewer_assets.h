@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What pages are made of: their beginning; the style sheet and the script (viewer.css, viewer.js), compiled in. */
 #ifndef WO_VIEWER_ASSETS_H
 #define WO_VIEWER_ASSETS_H

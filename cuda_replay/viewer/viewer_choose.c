@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which blocks and ranges are shown one by one. See viewer_internal.h.
  *
  * First all that are there near the peak, the failures and the end, in windows as wide as the limit allows: they answer the

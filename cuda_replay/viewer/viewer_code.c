@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers and texts of the page's data. See viewer_code.h. */
 #include "cuda_replay/viewer/viewer_code.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers as text that is short and safe anywhere in a page: digits of base 64, five bits each, lowest first; the sixth bit says
  * that another digit follows. Small numbers take one character. viewer.js reads them. */
 #ifndef WO_VIEWER_CODE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory over time in columns. See viewer_internal.h. */
 #include <assert.h>
 #include <stdlib.h>

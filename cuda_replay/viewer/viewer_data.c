@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The data of the page's script: one JSON object whose long lists are rows of digits (viewer_code.h). viewer.js reads it. */
 #include <assert.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which blocks are drawn as one area. See viewer_internal.h. */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The page of two recordings. See viewer_growth.h. */
 #include "cuda_replay/viewer/viewer_growth.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two recordings as one page of HTML: what grew, what is new, what is gone. */
 #ifndef WO_VIEWER_GROWTH_H
 #define WO_VIEWER_GROWTH_H

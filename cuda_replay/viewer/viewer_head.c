@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The beginning of every page. See viewer_assets.h. */
 #include "cuda_replay/viewer/viewer_assets.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private to viewer*.c: a recording as the page shows it. */
 #ifndef WO_VIEWER_INTERNAL_H
 #define WO_VIEWER_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stacks of the page, as a tree of frames: callers are shared. See viewer_internal.h. */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The picture of the page that needs no script: memory over time by call site. See viewer_internal.h. */
 #include <assert.h>
 #include <inttypes.h>

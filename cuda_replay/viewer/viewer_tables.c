@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of the page: what is in use at one moment, by call site, class and category, block by block and segment by segment.
  * See viewer_internal.h. */
 #include <assert.h>

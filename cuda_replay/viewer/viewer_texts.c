@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The names in the page: each function and each file once. See viewer_internal.h. */
 #include <assert.h>
 #include <stdlib.h>

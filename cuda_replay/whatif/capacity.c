@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The capacity of a recording's card. See capacity.h. */
 #include "cuda_replay/whatif/capacity.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator's part of the card: stated on the command line or in the file, or computed from the recording's own failure.
  *
  * The rest of the card (the CUDA context, NCCL, libraries, other processes) is outside a recording and changes, so the figure has

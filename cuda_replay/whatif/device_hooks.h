@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The services that a replay needs from the program: file names, signals, a clock, a receiver of progress.
  *
  * The library does not read the environment, print, or handle signals; main.c does, and passes this down. */

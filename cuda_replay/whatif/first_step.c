@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See first_step.h. */
 #include "cuda_replay/whatif/first_step.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The first step of a program whose recording begins later.
  *
  * Optimizers make their states at the end of the first step, in what its activations left behind. Those blocks stay where they

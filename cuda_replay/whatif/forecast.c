@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the scaled pattern and examines the allocations that are alive at the peak. */
 #include "cuda_replay/whatif/forecast.h"
 

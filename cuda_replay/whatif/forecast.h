@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The forecast: a scaled pattern run to its steady state at the likely sizes, and the parts of its peak.
  *
  * Combines scale.h and steady.h for a command line. Pure; one thread at a time. */

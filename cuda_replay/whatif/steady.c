@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a repeated iteration through the replay loop, observing each step. */
 #include "cuda_replay/whatif/steady.h"
 

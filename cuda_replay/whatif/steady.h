@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The steady state: an iteration repeated from an empty allocator until what is reserved stops growing.
  *
  * A changed pattern cannot start from the recorded cache: its old segments would stay in place. So the set that is alive at the

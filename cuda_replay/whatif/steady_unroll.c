@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Repeats an iteration as a longer pattern, behind the first step that it does not hold. */
 #include <assert.h>
 #include <stdlib.h>

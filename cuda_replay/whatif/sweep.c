@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings to try, and their benefit. See sweep.h.
  *
  * settings.c parses the texts as torch would, so that a row can be pasted exactly as it is. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sweep: one pattern at every allocator setting that can help, best first.
  *
  * Which settings are tried is a table (sweep.c). Settings that always harm (max_split_size_mb together with expandable_segments)

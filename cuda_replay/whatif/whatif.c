@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of one pattern at several address orders. See whatif.h. */
 #include "cuda_replay/whatif/whatif.h"
 

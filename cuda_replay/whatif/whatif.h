@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What-if: a pattern at given settings, run at several orders of addresses.
  *
  * Which of two free blocks of equal size is taken depends on where the driver put their segments, and this is unknown for a run

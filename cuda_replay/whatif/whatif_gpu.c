@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A replay on a GPU, and on a model of it. See whatif_gpu.h. */
 #include "cuda_replay/whatif/whatif_gpu.h"
 

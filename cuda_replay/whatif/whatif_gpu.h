@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A replay on a GPU: the pattern through the allocator model with the card's addresses and the card's own refusals.
  *
  * The same pattern then runs on a model of a card of that capacity which gives the same addresses (device_journal.h). If both

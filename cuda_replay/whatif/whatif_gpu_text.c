@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Words about a GPU. See whatif_gpu_text.h. */
 #include "cuda_replay/whatif/whatif_gpu_text.h"
 

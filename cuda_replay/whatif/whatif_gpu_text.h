@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clauses about a GPU for every report of a run on one. */
 #ifndef WO_WHATIF_GPU_TEXT_H
 #define WO_WHATIF_GPU_TEXT_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Makes a page of the manual from IN, in which whole lines stand for texts that are kept elsewhere:
 #   @PART COMMAND@     a part of the page of that command (name, synopsis, options, examples), as WHYOOM prints it
 #   @rows FILE MACRO@  the rows MACRO(...) of a table of the program: names with their meanings, or names only; FILE is below SOURCE

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Puts the files of the package where Debian wants them, before it is made.
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
   return()

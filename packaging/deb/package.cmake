@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The package for Debian and Ubuntu: cpack -G DEB.
 set(CPACK_PACKAGE_NAME whyoom)
 set(CPACK_PACKAGE_VENDOR "The whyoom authors")

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of memory that reading and replaying spend most time in, for the static program on x86-64: those of musl move
  * overlapping bytes one at a time and compare words. `build` puts these into its libc.a in place of them.
  *

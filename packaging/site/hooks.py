@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What MkDocs lacks for pages that are written for people who read them in the tree: see packaging/site/mkdocs.yml."""
 import pathlib
 import posixpath

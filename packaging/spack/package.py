@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Put this into packages/whyoom/ of a Spack repository, and whyoom-0.1.0.tar.gz into the present folder; or build a checkout with
 # `spack dev-build whyoom@main`.
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The block arena.
  *
  * Blocks are filled from front to back, and nothing is ever taken back. A piece is cleared when it is handed out: most of a block

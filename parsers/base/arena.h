@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A block arena: many small allocations, one release. Used per stage (one run, one job).
  *
  * Everything allocated from an arena lives until wo_arena_done. An arena has a hard cap in bytes; beyond it, and when the system

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes calls that cannot be used safely on untrusted text a compile error.
  *
  * Force-included into every translation unit of ours (see CMakeLists.txt), so that no file can forget it. The replacements: views

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cleaning of text: removes terminal control sequences from lines, and turns any bytes into printable UTF-8.
  *
  * Most lines are clean already, so the first question is answered eight bytes at a time. No text that a program printed is lost:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Turns the bytes of a line into text that can be matched, shown and trusted.
  *
  * Removes terminal control sequences (CSI, OSC, two-byte escapes), backspaces and other control characters; keeps tabs. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shells give such paths for `whyoom <(zcat log.gz)`: they are no regular files, but the user means a stream. */
 #include "parsers/base/descriptor.h"
 

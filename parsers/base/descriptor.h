@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Paths that mean something else than a file of the system: an open descriptor, or a file in an archive. */
 #ifndef WO_DESCRIPTOR_H
 #define WO_DESCRIPTOR_H

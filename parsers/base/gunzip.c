@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Base64 and gzip of texts that tools hide in one field. */
 #include "parsers/base/gunzip.h"
 

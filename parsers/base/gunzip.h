@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Expands a short gzip stream in memory. For whole inputs see input.h. */
 #ifndef WO_GUNZIP_H
 #define WO_GUNZIP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every cap in the program. Each line says what the cap protects and what happens when it is reached. Reaching one is reported,
  * never silent: those of one input are in parsers/scan/caps.def, or are counted as dropped evidence. Some are not caps but a
  * reach, which says how far something is looked for: text farther away does not belong to it, so nothing is lost. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bounded readers of integers and decimal numbers.
  *
  * Takes a view, gives a value, and moves the view only when it succeeds. Decimal numbers are read as an integer mantissa and a

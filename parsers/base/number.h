@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bounded, locale-free readers of numbers. Each reads from the front of *in and advances *in past what it read ONLY on
  * success, so that calls can be chained. None allocates; all are safe to call from any thread. */
 #ifndef WO_NUMBER_H

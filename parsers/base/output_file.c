@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes out. See output_file.h. Only system calls, no FILE: what failed is known at once, and tests make each of them fail. */
 #include "parsers/base/output_file.h"
 

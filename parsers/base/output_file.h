@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes out: the one place that opens files to write them.
  *
  * A file is written beside its place under a temporary name (".whyoom-PID-N") and renamed when it is complete and closed, so that

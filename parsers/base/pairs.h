@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which pairs of bytes are in a text, by their hash: most parts that are looked for are ruled out by one of theirs, long before
  * anything is compared. The table is an array of bool, all false at first, as large as the texts are long. Inline, because this
  * runs for each line and each part. */

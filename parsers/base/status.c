@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Status texts and error objects.
  *
  * Owns the table made from WO_STATUS_MAP and the filling of struct wo_err. Never allocates and never prints: an error is a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Results and errors, shared by every layer.
  *
  * A function that can fail returns enum wo_status; what it produces goes into trailing `ret_` parameters that are set only on

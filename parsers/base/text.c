@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Growing text, its columns on a terminal, and cutting it into lines. See text.h.
  *
  * In: views and formats. Out: bytes in a struct wo_text. This file knows UTF-8, but not reports. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Growing text that every writer appends to, and the columns that text takes on a terminal.
  *
  * A text that cannot grow (memory, or the cap of WO_LIMIT_REPORT_BYTES) keeps what fitted and remembers that it failed, so that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes, durations and calendar times: text to bytes and nanoseconds, and back.
  *
  * The one place that knows that a KiB is 1024 bytes, what SLURM means by "1-12:30", and how days

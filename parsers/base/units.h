@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Text <-> bytes and nanoseconds. The only place that knows that KiB is 1024, and what each printer means by "GB".
  *
  * Readers advance *in only on success. Writers write into the caller's buffer and always NUL-terminate when cap > 0.

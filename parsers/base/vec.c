@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The function behind the growable arrays.
  *
  * Works on storage of any element type. The pointer to it arrives as void **, although it is declared with another type where it

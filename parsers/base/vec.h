@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A growable array with an element cap, for plain data.
  *
  *   WO_VEC(struct wo_event) v = {0};

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Views: searching, cutting and comparing borrowed stretches of bytes.
  *
  * Everything here takes pointer plus length and looks at no byte outside it; NUL is a byte like any other. The character

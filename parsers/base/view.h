@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A view: a borrowed stretch of bytes, pointer plus length. It is never NUL-terminated and may hold any byte.
  *
  * Views own nothing; the owner of the bytes keeps them alive. A view with len 0 may have any ptr, NULL included. All functions

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The evidence store: kinds, fields, and the events of one job in the order in which they were found.
  *
  * Two things are kept apart when a store fills up. A limit that was reached is counted (`dropped`), because the input is to

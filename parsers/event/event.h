@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Evidence: the statement that one place in the input makes. It flows from the parsers to the analyzer.
  *
  * An event has a kind, typed fields, and the place it came from. Events are append-only and keep the order in which they were

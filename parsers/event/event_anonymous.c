@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names out of evidence. See event_anonymous.h. */
 #include "parsers/event/event_anonymous.h"
 

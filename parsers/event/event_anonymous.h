@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Evidence to the same evidence with the names of people, machines and projects replaced. */
 #ifndef WO_EVENT_ANONYMOUS_H
 #define WO_EVENT_ANONYMOUS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How serious the writer of a log record says that it is. */
 #ifndef WO_SEVERITY_H
 #define WO_SEVERITY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Signals, however a log tells of them: by name, in the words of strsignal, by number, or in an exit code. Numbers are those of
  * Linux. Pure; any thread. */
 #ifndef WO_SIGNAL_H

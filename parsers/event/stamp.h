@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A time as a line shows it, and which other times it can be compared to. */
 #ifndef WO_STAMP_H
 #define WO_STAMP_H

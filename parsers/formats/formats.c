@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of readers, made of the rows in formats.def. */
 #include "parsers/formats/formats.h"
 

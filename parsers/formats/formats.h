@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of all readers: what the caller of a scan hands to it. */
 #ifndef WO_FORMATS_H
 #define WO_FORMATS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns made ready for matching, and named groups into typed fields. The prefilter decides which lines come here. */
 #include "parsers/match/pattern.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns: the texts to look for in a line. This header defines a pattern; rules/ supplies the rows.
  *
  * A pattern applies to a line when one of its literals is in the raw line AND its regular expression matches the cleaned

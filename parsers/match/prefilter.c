@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The literal prefilter: where could anything of interest be in a large buffer?
  *
  * One window of four bytes is looked at for every four bytes of text. Its hash is tested in a

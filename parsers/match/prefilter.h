@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Literal prefilter: finds, fast, the places where one of many literals is in a large buffer.
  *
  * It is exact: it reports every occurrence and nothing else, case-sensitively. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of the prefilter: the windows of all literals, and the bitmaps that tell them from other text. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of the prefilter, shared by prefilter.c (searching), prefilter_build.c (its tables) and prefilter_windows.c (which
  * windows are rare). Nobody else includes this. */
 #ifndef WO_PREFILTER_INTERNAL_H

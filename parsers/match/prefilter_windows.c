@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which windows of a literal are rare in logs: by how often the common ones were met in many logs, and for all others by the
  * pairs and windows of a page of such text. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See regex_internal.h. */
 #include "parsers/match/regex_internal.h"
 

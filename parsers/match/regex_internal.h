@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Regular expressions with a bound on their work: PCRE2 for the patterns of a set. Private to parsers/match.
  *
  * Expressions work on bytes, not on characters: a log may hold anything. Each is compiled when a line first needs it, since most

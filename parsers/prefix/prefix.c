@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Line prefixes: a table of small readers, each named after what it reads, applied until none of them matches.
  *
  * A reader looks at the front of what is left of the line and gives the number of bytes that belong to the prefix, 0 when it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prefixes of log lines: the text that launchers, loggers and collectors write before a program's own text.
  *
  * Known: torchrun `[rank3]:` and `[default0]:` and `[host:1]:`, `srun -l` labels ` 8: `, Open MPI `[1,3]<stderr>:`, MPICH `[3] `,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the readers of prefixes: the line being read, and small steps over its characters. prefix.c has the labels of
  * launchers and the table, prefix_log.c the parts of log records. Nobody else includes this. */
 #ifndef WO_PREFIX_INTERNAL_H

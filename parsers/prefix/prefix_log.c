@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of log records in front of a line: times in their many forms, levels, files, logger names. */
 #include <stdio.h>
 #include <string.h>

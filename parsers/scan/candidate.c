@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines that are looked at for progress, success and failure: matched pattern after pattern, and cleaned only if need be. */
 #include "parsers/scan/candidate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines that are looked at for how far the job had come, or how it ended: a few around a failure and at the end of an input, by
  * few patterns, so that their literals may be short and need no prefilter. Only the scanner includes this. */
 #ifndef WO_CANDIDATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Readers of constructs that a single regular expression cannot read: messages over several lines, tracebacks, settings.
  *
  * A pattern names the reader that takes over at its match. `begin` sees the line of the match; when it asks for more, `feed` sees

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Each literal hangs in a table by the three of its bytes in a row that are rarest in logs. The hash of each three bytes of a
  * line is looked up without a branch that depends on the text, and where some may be those of literals, the literals are
  * compared. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which of a few patterns have a literal in a line: one pass over the line for all of them, with literals of any length. For the
  * lines around a failure and at the end of an input; whole inputs are searched by parsers/match/prefilter.h. */
 #ifndef WO_LITERAL_NET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The scanner's buffer: takes bytes in chunks of any size, finds the lines worth looking at with the prefilter, and hands each to
  * wo__scan_line.
  *

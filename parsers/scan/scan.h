@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The scanner: bytes of one input -> evidence. The first arrow of the diagnosis flow.
  *
  * Fed in chunks of any size; the result does not depend on how the input was cut. Memory is bounded by the limits in

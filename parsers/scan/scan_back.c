@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Walks back over the lines that the buffer keeps: lines of the same writer, and the time that the nearest of them shows. */
 #include <assert.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lines around a failure: how far the job had come before it, and whether it went on after it. */
 #include <assert.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How far a log that just stops had come, where no known form of progress tells it: a number out of a total, "286/573" or
  * "[350/500]", that has grown over the lines above and had further to go. */
 #include "parsers/scan/scan_counter.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How far a log that just stops had come, by numbers out of a total that grow from line to line. Only the scanner includes this.
  * Pure; any thread. */
 #ifndef WO_SCAN_COUNTER_H

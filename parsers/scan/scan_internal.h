@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The scanner's inside, shared by scan_new.c (its making), scan.c (buffer, lines), scan_line.c (what happens to a line),
  * scan_lookout.c (literals), scan_back.c (walks backwards), scan_open.c (services), scan_opening.c (starts of runs),
  * scan_context.c, scan_life.c and scan_shape.c (lines around a failure), scan_tail.c (the last lines), and scan_keep.c (going on

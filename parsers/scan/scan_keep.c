@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A scan as bytes, to go on another time: everything that lives from one line to the next, but for the evidence.
  *
  * A scan is kept only where little is under way: no construct over lines is open, and no line end was taken out, so that the text

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Labels of an unknown form: what a collector of logs writes before each line, such as the names of a pod and its container.
  *
  *   trainer-worker-0 main Traceback (most recent call last):

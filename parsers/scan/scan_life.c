@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines that only a program writes that goes on after a failure: it answers requests, or keeps its log at a later time. */
 #include "parsers/scan/scan_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The way of one line: it is cleaned, its prefix is read, it is fed to the open constructs of its writer, and matched by the
  * patterns whose literals are in it. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The walk over the literals of the text: where the next one is, and which are in the line being read. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Making a scanner, and making it ready for the next input: what depends on the patterns alone is made once, and of the rest only
  * what an input has used is cleared. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The services that readers and the scanner share: a line from raw bytes, events, messages that go on over lines, caps. */
 #include <assert.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The opening of a log: its first lines, by which another start of the same program in the same file is recognised.
  *
  * Logs with a fixed name grow with each start, and most programs print the same lines at each: warnings of imports, modules that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shapes of lines: what a program prints again and again differs in its numbers only. */
 #include "parsers/base/number.h"
 #include "parsers/scan/candidate.h"

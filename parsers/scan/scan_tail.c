@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The last lines of an input: how far it came, whether it says that it finished, and which lines look like a failure although no
  * pattern of all lines knows them.
  *

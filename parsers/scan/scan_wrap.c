@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Takes the line ends out of the buffer that a terminal or a shell put in, before anything else looks at the text.
  *
  *   buf: [lookback][not yet looked at]   [not yet decided]

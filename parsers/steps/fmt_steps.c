@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that programs print beside their training steps, of one input: the forms that its lines have, a series for each rank and
  * meaning, and the evidence made of them at the end. Most of a training log may be such lines, so they come by the scanner's
  * short way; lines that come by the usual way give the same evidence, because both end in `take`. And tables of YOLO:

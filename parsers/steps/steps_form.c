@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The text of a line around its numbers, the meaning that it gives them, and the quick reading of lines with the same text. */
 #include "parsers/steps/steps_form.h"
 

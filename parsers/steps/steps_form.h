@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines that programs print beside their training steps, with the memory of the card in them:
  *
  *   step 1200 | loss 2.31 | mem 67.02 GiB

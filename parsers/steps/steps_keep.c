@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Forms and series as bytes, so that a log is read on another time. What is read is a form or a series as lines could have made
  * it, as far as their readers rely on it. */
 #include "parsers/steps/steps_series.h"

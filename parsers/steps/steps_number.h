@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers in lines of training steps, read eight digits at a time: most of such a line is digits. Inline, as that is where the
  * time goes; only parsers/steps/steps_form.c includes this. */
 #ifndef WO_STEPS_NUMBER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One figure of memory along the steps. */
 #include "parsers/steps/steps_series.h"
 

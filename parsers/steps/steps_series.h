@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The course of one figure of memory over the steps of one rank, of any length in bounded memory: the first and the last figure,
  * the extremes, the largest rise and fall between neighbours, and the points for a slope
  * (parsers/formats/common/monitor_trend.h).

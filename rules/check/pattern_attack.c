@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See pattern_attack.h. */
 #include "rules/check/pattern_attack.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines that make a pattern work hard, built from its own samples and literals: for the lint, and for tests of what the worst
  * line costs. */
 #ifndef WO_PATTERN_ATTACK_H

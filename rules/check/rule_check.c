@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lint: finds mistakes that the loader accepts, but that a good pack must not have.
  *
  * Looks at the loaded pack only. Each check is a function over one rule; each complaint names the rule, and the file and line

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lint: `whyoom rules check`. */
 #ifndef WO_RULE_CHECK_H
 #define WO_RULE_CHECK_H

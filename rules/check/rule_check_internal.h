@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of the lint. Private to rules/check. */
 #ifndef WO_RULE_CHECK_INTERNAL_H
 #define WO_RULE_CHECK_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lint of ids and marks that the code knows: a pack must have them. */
 #include <stdio.h>
 

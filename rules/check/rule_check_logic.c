@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lint of conditions: rules that can never be found, and clauses that say nothing.
  *
  * It only reports mistakes that do not depend on the facts: constants, and conditions that contradict each other as they are

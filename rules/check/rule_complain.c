@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How the lint complains. */
 #include <assert.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Comments of rule files. Shared by the loader and by the program that embeds the packs, which is
  * built before the loader.
  *

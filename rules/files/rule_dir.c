@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A file that cannot be read ends the reading, because half of a user's rules would be worse than none. */
 #include "rules/files/rule_dir.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rule files of a folder, in memory: of --rules, and of the packs when the program is built. */
 #ifndef WO_RULE_DIR_H
 #define WO_RULE_DIR_H

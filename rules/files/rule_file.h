@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A file of rules in memory. Packs are loaded from it. */
 #ifndef WO_RULE_FILE_H
 #define WO_RULE_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parsing of rule files with cJSON, and places for messages.
  *
  * cJSON does the parsing, and a table (tree.h) is made of what it gives; this file does the rest. Before parsing it looks for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON with comments, and where each value is in its file. Private to rules/.
  *
  * Trees are values without places. A place is therefore found when a message needs it: values come in the same order in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From cJSON's trees to tables. */
 #include "rules/files/tree.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON as a table. Rules are read from it, whether they were compiled in or come from a file.
  *
  * Nodes are in the order of the text, a parent before its members, with all texts after the last node. They are linked by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of the time line and the words that they take. */
 #include "rules/language/event_fact.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts of the time line: functions of the rule language over kinds of evidence, such as before(nccl_timeout, cuda_oom).
  *
  * In a tree they are facts whose name is the call without blanks: "before(nccl_timeout,cuda_oom)". */

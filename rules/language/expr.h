@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions over facts: the conditions and formulas of rule files.
  *
  *   expr    = or

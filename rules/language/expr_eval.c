@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The evaluator: tree x facts -> value.
  *
  * Values are intervals and truths are three-valued, so a rule never decides on the rounding of a printed number. One handler per

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Questions about expressions besides their value: why they are undecided, their parts, and whether they are constant.
  *
  * Everything here walks a checked tree, whose height the parser has bounded. */

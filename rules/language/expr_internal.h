@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tree of an expression, shared only by its parser (expr_parse.c) and its evaluator (expr_eval.c).
  *
  * A tree is built once, checked while it is built, and never changed. Names that stand for another expression ("let") point at

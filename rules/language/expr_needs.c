@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts without which a condition cannot hold, and the texts that they must have. Found by the form of the expression alone, so
  * that a rule need not even be read where one of them is unknown or another text. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The expression parser: text -> checked tree, by recursive descent.
  *
  * One function per line of the grammar in expr.h, named after what it reads. Each returns its tree, or NULL after it has filled

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Templates: text with expressions in braces.
  *
  * Parsing cuts the text into parts, each either literal or an expression with a format; rendering

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts with values in them: "{oom.tried} was refused", "{oom.reserved_unallocated /
  * gpu.capacity:pct} of the card".
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Constructors of values and the names of units.
  *
  * An unknown value carries its unit, so that an expression over it still has a type; nothing else in it may be looked at. The

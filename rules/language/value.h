@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values of the rule language: typed, possibly unknown, with the rounding interval of printed numbers. */
 #ifndef WO_VALUE_H
 #define WO_VALUE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Host tool: rules/packs -> one C file with the packs in it (rules/load/embedded.h).
  *
  *   wo_embed FOLDER OUTPUT.c

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The output of rules/load/embed.c: the rule packs as part of the program, and the tables to find their literals.
  *
  * File names are relative to the packs folder, such as "causes/fragmentation/fragmentation.json". Both arrays hold the same files

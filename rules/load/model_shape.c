@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names and sizes of known models. See model_shape.h. */
 #include "rules/load/model_shape.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of known models: finding a printed name in it, and counting the parameters of a shape. */
 #ifndef WO_MODEL_SHAPE_H
 #define WO_MODEL_SHAPE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The hash table behind a pack's names: linear probing, at most half full.
  *
  * Why a table of our own: a pack has several hundred names, each condition looks up some of them, and loading is part of every

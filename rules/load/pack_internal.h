@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A pack from inside: its rules by sort and place, and its names. Private to rules/.
  *
  * Names -> places in the pack's arrays: one open hash table for rules of every sort and for facts. It lives in the pack's arena;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kinds of programs: what a job does with the card. Signs (rules/packs/programs/) show one, and fixes say for which they are
  * meant. */
 #ifndef WO_PROGRAM_KIND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules in memory: causes, fixes, knobs, patterns and phases, as loaded from the packs. Read-only
  * after loading; all of it lives in the pack's arena. File format: docs/rules.md. */
 #ifndef WO_RULE_H

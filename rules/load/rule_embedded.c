@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The compiled-in packs, alone and together with the rules of a folder. */
 #include <assert.h>
 #include <string.h>

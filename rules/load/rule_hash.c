@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Hashes of rules (FNV-1a), the same on every machine. */
 #include "rules/load/pack_internal.h"
 

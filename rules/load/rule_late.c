@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Built-in rules that are read when they are asked for (WO_LOAD_FOR_ONE_JOB).
  *
  * Reading all rules to their end was half of the time from start to exit. Their trees are compiled in, so only the place of each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loading: rule files -> pack.
  *
  * All files are parsed first, then counted, so that the pack's arrays and its index are made once in their final size. Knobs are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mistakes of rule files: how they are counted, placed and handed on. */
 #include <assert.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Looking things up in a loaded pack: rules by id, facts by name.
  *
  * Facts are a fixed list (facts.def), the rest is what was loaded. All lookups go through one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The generic readers: JSON values of each type into the pack's arena.
  *
  * A reader stores its value in a struct whose type it does not know: the member's offset says where. Pointers to arrays are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Causes: their keys, and where each goes.
  *
  * The tables say what a rule file may hold; docs/rules.md says it for authors. A key that is missing leaves its field zero, which

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Definitions, and rules that are turned off.
  *
  * Definitions may use each other in any order, across files too. They are read in the order in which they need each other, which

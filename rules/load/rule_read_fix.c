@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fixes and knobs: their keys, and where each goes.
  *
  * A fix is read into struct wo_fix by one table; "saves" and "cost" are objects of their own in the

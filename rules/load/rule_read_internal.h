@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading JSON members into the structs of rule.h, by tables. Private to rules/.
  *
  * Each sort of rule has one table: key, reader, place in the struct. A reader checks the JSON type, copies into the arena and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Known models, phases and terms: their keys, and where each goes. */
 #include <assert.h>
 #include <math.h>

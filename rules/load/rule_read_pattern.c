@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns: their keys, and where each goes. Samples go beside the pattern, because only the lint
  * wants them. In a diagnosis the samples stay empty. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Signs of what a program does and where it runs: their keys, and where each goes; and the sets of kinds that fixes are meant
  * for. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The version of rules: hashes of what decides about evidence, and of everything else. */
 #include <inttypes.h>
 #include <stdio.h>

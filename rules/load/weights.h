@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every scoring constant of the diagnosis, in one place.
  *
  * A finding's score starts at its rule's prior and every argument moves it: for: s += (1 - s) * w ;

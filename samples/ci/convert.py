@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes what whyoom found in the form that a CI system or a monitor reads.
 
 usage: whyoom --format json FILES | convert.py github        annotations: the failed job is marked in a run of GitHub Actions

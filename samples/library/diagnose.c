@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Why a job ran out of memory, by libwhyoom: the cause, the first fix, and the shortage. Also a program of C++.
  *
  * cc diagnose.c $(pkg-config --cflags --libs whyoom) -o diagnose && ./diagnose slurm-4711.out */

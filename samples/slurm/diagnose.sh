@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Diagnoses a job of SLURM by its number, with limits on time, memory and output. The other recipes of this folder call it.
 #
 # usage: samples/slurm/diagnose.sh JOB [OPTION...]     JOB is 4711 or 4711_3; the options are whyoom's; the report goes to standard output
@@ -22,7 +23,7 @@ report_bytes=1048576
 files_most=64
 
 job=${1:-}
-case $job in '' | *[!0-9_]*) sed -n '4p' "$0" >&2; exit 3 ;; esac
+case $job in '' | *[!0-9_]*) sed -n '5p' "$0" >&2; exit 3 ;; esac
 shift
 
 complain() { echo "diagnose.sh: job $job: $*" >&2; exit 3; }

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A hook of SLURM for the end of each job: Epilog on the nodes, or EpilogSlurmctld on the controller (README.md says which, and how to
 # install it). It leaves a diagnosis of each failed job in a folder.
 #

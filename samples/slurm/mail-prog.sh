@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # MailProg of SLURM: the mails that users ask for with --mail-type, with the diagnosis in those about a job that failed.
 #
 # SLURM calls it as mail: -s SUBJECT USER, with the job in its environment. WHYOOM_MAIL is the program that sends.

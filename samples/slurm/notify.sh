@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Mails its owner about a failed job. For `whyoom scan --follow /scratch/logs --exec samples/slurm/notify.sh`: the job is one line
 # of JSON on standard input, and the variables WHYOOM_* say what most mails need.
 #

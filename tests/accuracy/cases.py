@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The programs that are measured: cases.py > cases.json
 
 Each is one way in which people train, at several sizes; the order is that of what is worth most, since a card may be lent for minutes only.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What other estimators say of the programs that were measured: others.py > data/others.json
 
 Needs the packages themselves (accelerate, deepspeed, llm-analysis) beside torch and transformers; their own functions are called, with the settings

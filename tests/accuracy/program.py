@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The peak of one training program as people write them: transformers, PEFT, bitsandbytes, torchvision; on a card or over the stub libraries.
 
 usage: program.py CASES OUT [--lanes N] [--seconds N] [--only PATTERN] [--needs OUT... --capacity BYTES]

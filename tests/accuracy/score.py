@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What `whyoom budget` says of the programs that were measured.
 
 usage: score.py WHYOOM [--aside] [--rows]    figures; --aside: of the runs that were put aside; --rows: each run, by its error

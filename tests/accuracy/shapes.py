@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Published configurations, by the name that `whyoom budget --model` knows: the class of transformers and what differs from its defaults."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One case: files, rule files and a command line. Findings keep cases as JSON."""
 import os
 

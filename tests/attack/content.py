@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bytes of a file as a recipe that is short on paper: parts that are repeated, compressed, or given as base64.
 
 A part is a text (bytes as UTF-8, others by surrogateescape), [COUNT, PART...] for repeated parts, {"count": COUNT, "line": TEXT} for a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many of one thing: what a reader or a stage keeps, and may walk through again for each further one.
 
 FLOODS: name, the command, the recipe for a count. Each line has another number in the place of {i}.

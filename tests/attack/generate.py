@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes cases. A case depends on the seed and its number only."""
 import json
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Words that an enemy of the user would write into a log, a file name, a setting or a recording."""
 FORGED = "FORGED"  # in names behind two line feeds: a line of a report must not begin with it
 MARK = "PWNED"  # the file that a planted command would make, followed by a number: nothing else in the inputs has this name

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What attacks are built from: the samples, table tests, recordings, golden cases and rule packs of the tree."""
 import json
 import pathlib

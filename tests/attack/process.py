@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the program in a folder of its own, and measures it."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must hold in every run. Each check yields failures of one property; see README.md for the list.
 
 A signature is the sort of the failure without the details of the case; expected.json names failures by it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether each property can fail: a program that violates it once (fake_whyoom) must be caught, and one that violates none must not."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a shell would do with a printed line: which of its characters are active, and whether a planted word stands among them."""
 import re
 

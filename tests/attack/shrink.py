@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes a failing case small while the same property still fails: fewer files, fewer words, fewer lines, fewer bytes."""
 import content
 

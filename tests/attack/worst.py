@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Searches for the file that takes the most time for its size: hill climbing by many, from the floods and from the words of the patterns.
 
 A gene is a call, a head, lines that are repeated in turn until the size is reached, and a tail. A line is a list of words, one of which may

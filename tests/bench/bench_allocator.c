@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How fast is the allocator model? Repeats iterations like those of a training run: parameters that stay, activations that live
  * from the forward to the backward pass, temporaries, gradients, on the default stream and a little on a second one.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What does a job cost when many are read one after the other? Reads each FILE as a job of its own, ROUNDS times, in one
  * workspace, and diagnoses it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How fast the JSON readers are, and how much memory they take.
  *
  *   bench_json [MB] [chrome|lines]     (1024, chrome)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How fast are snapshots read, and how much memory does it take?
  *
  *   bench_pickle MEGABYTES [FOLDER]   writes a made-up snapshot of that size into FOLDER (/tmp), reads it, removes it

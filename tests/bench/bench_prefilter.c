@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How fast is a file searched for literals? Times wo_prefilter_walk over a whole file in memory, line by line of hits, as the
  * scanner does.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How fast is a trace replayed? Reads a recording, makes its pattern many times over (each round frees what the one before it
  * left, so that the rounds are alike), and times wo_replay_run on the model of a device.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a store of jobs costs.
  *
  *   bench_store put|small|fresh|each JOBS FILE      (JOBS jobs in transactions of 300; FILE "-": a private store)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the benchmarks measure with: time of this process on a core, and the order of times for a median. */
 #ifndef WO_BENCH_TIMING_H
 #define WO_BENCH_TIMING_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A headless Chromium that is driven through its debugging pipe: no package beyond Python is needed.
 
 Pages are files. Network access is refused, and each attempt is recorded; so is everything that a page writes to its console, and

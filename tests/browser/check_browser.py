@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """HTML reports in a real browser.
 
 usage: check_browser.py WHYOOM ROOT [--pictures DIR]      exits with 77 where no Chromium is installed

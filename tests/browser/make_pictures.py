@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the pictures of docs/pictures: terminal reports as SVG, HTML reports as small WebP files.
 
 usage: make_pictures.py WHYOOM ROOT [SNAPSHOT]

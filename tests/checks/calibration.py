@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Are findings as often right as their confidence says?
 
 usage: calibration.py WHYOOM CORPUS_ROOT

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """--anonymize: no name of a person, a machine or a project is left, and the diagnosis is the same.
 
 Names are gathered here by other means than the program's: from lists of what the samples hold, and by forms of text. Every

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What bash completes with the script that the program prints, and whether zsh and fish can read theirs, where they are installed.
 #
 # usage: check_completion.sh WHYOOM

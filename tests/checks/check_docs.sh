@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Holds the manual and the guides against the program and the tree: every command has a page, every option of its help text stands among the
 # options of that page and the other way round, the program knows each of them, the page and the help have the same exit statuses and examples,
 # and every file that a guide names exists.

@@ -1,6 +1,7 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # No stray file is tracked: at the top level only what is named here, no name that begins with '-', no binary and no large file outside of
-# the pictures of the documentation, the samples and the tests' data.
+# the pictures of the documentation, the samples and the tests' data, no source without its licence.
 #
 # usage: check_files.sh FOLDER     exit status 77 where FOLDER is no checkout of git
 set -eu
@@ -26,4 +27,8 @@ refuse "not text" "$(git -c core.quotePath=false ls-files --eol | grep -E '^i/-t
   sed 's/^[^	]*	//' | grep -vE "$data" | grep -vE '^docs/pictures/[a-z0-9.-]*\.webp$' || true)" # made by tests/browser/make_pictures.py
 refuse "larger than $most_bytes bytes" "$(grep -vE "$data" "$list" | sed 's,^,./,' | tr '\n' '\0' | xargs -0 wc -c |
   awk -v most=$most_bytes '$1 > most && $2 != "total" { print }')"
+# Sources, without those of jobs and recordings, which are data.
+refuse "without a line SPDX-License-Identifier" "$(grep -E '\.(c|h|def|py|sh|cmake)$|(^|/)CMakeLists\.txt$|^\.ci/' "$list" |
+  grep -vE '^(tests/(golden|recordings|table|judged)/|samples/[a-z0-9.]+-[a-z0-9.-]+/)' |
+  tr '\n' '\0' | xargs -0 grep -L 'SPDX-License-Identifier: Apache-2\.0' || true)"
 exit $failed

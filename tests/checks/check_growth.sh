@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Whether the cost of a replay grows with the recording and not with its square: instructions, counted by valgrind, of recordings of
 # 2,000 and of 8,000 lines whose requests do not fit, and of others that make replays slow. 4.6 = 4 ^ 1.1.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Whether the program has the hardening that CMakeLists.txt asks for: a program at any address, whose stack holds no code, whose
 # imported addresses are read-only, with checks of the stack and (OPTIMISED is 1, and the C library is glibc) of the C library's
 # writes into arrays.

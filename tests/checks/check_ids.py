@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Finds ids of the rule packs that stand as texts in the code: a rule that is renamed would break such code without a word.
 
 usage: check_ids.py SOURCE_DIR

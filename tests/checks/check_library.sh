@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # libwhyoom as its users meet it: installed into an empty folder, found by pkg-config and by CMake, linked shared and static, from C
 # and C++; only the public names are visible, and nothing in it prints, ends the process, or reads the environment.
 #

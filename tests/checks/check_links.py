@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks the links of all Markdown pages of the tree: each relative one leads to a file that is there, each #anchor to a heading of
 that page. Addresses elsewhere are not looked at.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The pages of the manual, as formatters and their lints see them; skipped where there is none of them.
 #
 # usage: check_manual.sh MANUAL       MANUAL is the folder with man1/ and man5/. exit status 0: clean; 1: not; 77: skipped

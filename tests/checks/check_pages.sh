@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Holds the pages that the program writes from its rules against what a reader needs of them: each cause and each fix has one and is in
 # the index, every link leads to a page, no section is missing, and the same rules give the same bytes. A few pages are compared whole
 # with those in tests/checks/rule_pages/; WHYOOM_UPDATE_GOLDEN=1 rewrites them.

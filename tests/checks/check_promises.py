@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Names that users rely on are added to, never renamed or removed: kinds and fields of evidence, ids of causes, fixes and knobs, facts, exit
 codes, keys of the JSON reports, columns of rows of jobs.
 

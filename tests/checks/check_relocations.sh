@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Whether the program starts without patching its own data: the loader must not have many addresses to fill in. Rule packs are
 # constant tables of distances (rules/files/tree.h); as a tree of pointers they alone cost more than thirty thousand.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds the tree against its list of rooms: the wo_room lines of parsers/, rules/, cuda_replay/ and analyzer/CMakeLists.txt.
 
 usage: check_rooms.py SOURCE_DIR [BUILD_DIR COMPILER]     check

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds whyoom-rules(5) against the program: the keys of each sort of rule, and the words that its values may be, are those of the
 tables of the sources, no more and no fewer; each key of the page is one that the program knows; the example of the page is without a
 complaint.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks JSON reports against their schemas in docs/schema/: report-1, budget-1, replay-1, replay-diff-1, job-1, fleet-1.
 
 usage: check_schema.py SOURCE_DIR WHYOOM

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The first screen against the whole report: its lines, where the first fix is, and whether its numbers are those of -v and JSON.
 
 usage: check_screen.py WHYOOM ROOT [--table] [--logs N]

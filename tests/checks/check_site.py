@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Builds the documentation site (packaging/site/build) and looks at it: every page is there and reachable, every link within it leads
 to a page and a heading, and a browser that shows it loads nothing from elsewhere.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks the documents: the width of lines, and the words of sentences. (Their examples are run by tests/examples.)
 
 usage: check_words.py SOURCE_DIR

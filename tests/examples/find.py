@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the commands that documents, help texts and manual pages show, with the output that is shown behind them."""
 import dataclasses
 import pathlib

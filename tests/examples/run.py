@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs every command that the documents, the help texts and the manual show, and compares the output that they show behind it.
 
 usage: run.py SOURCE WHYOOM BUILD [--self-test] [-v]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder in which examples run: the samples, and a stand-in for each file and command that texts name without having it."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program that prints its steps and runs out of memory, on the stand-in for torch."""
 import torch
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Follows folders while jobs are written, and checks that each is reported once, and its command run.
 
 usage: check_follow.py WHYOOM SCHEMA CASE

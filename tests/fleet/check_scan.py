@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Scans a made archive in every way that must not change the report, and compares the reports byte for byte.
 
 usage: check_scan.py WHYOOM CASE

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes an archive of job logs whose truth is known, for `whyoom scan`.
 
 usage: make_archive.py FOLDER [--jobs N] [--seed S] [--failed PERCENT]      20 000 jobs, seed 1 and 2 % by default

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares what whyoom says about a made archive (make_archive.py) with the truth.
 
 usage: score_fleet.py REPORT.jsonl TRUTH.json [--min SHARE]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fuzz targets without libFuzzer: replays the files of the folders (or the files) given as arguments, then tries a fixed
  * number of deterministic mutations of them, or as many as fit into a few seconds. So every finding that is added to the corpus
  * stays a regression test, and every ordinary test run fuzzes a little. Each input is an allocation of exactly its size, so that

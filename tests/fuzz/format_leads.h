@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lines that open a reader: the samples of its patterns in the packs; for patterns without samples (the spellings of knobs)
  * their literals. */
 #ifndef WO_FUZZ_FORMAT_LEADS_H

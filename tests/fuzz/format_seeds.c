@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the seeds of the readers' fuzz targets: format_seeds FOLDER TABLE... writes FOLDER/fuzz_fmt_<name>/<seed> for each row of
  * parsers/formats/formats.def, from the leads (format_leads.h) and from the logs of the table tests in which the reader found
  * evidence.

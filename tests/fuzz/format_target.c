@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fuzz target of a reader, for each row of parsers/formats/formats.def: any bytes behind a line that opens the reader. The
  * first two bytes choose that line (0 = none). Properties: what every piece of evidence must hold; chunks do not matter; CRLF and
  * LF give the same evidence. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The libFuzzer program of one target, WO_FUZZ_INPUT. */
 #include "tests/fuzz/targets.h"
 

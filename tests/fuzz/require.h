@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The check of the fuzz targets. */
 #ifndef WO_FUZZ_REQUIRE_H
 #define WO_FUZZ_REQUIRE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the fuzz targets of the scanner and of its readers share: the compiled-in patterns, loaded once; a scan of any bytes in
  * chunks; and what must hold for every piece of evidence. */
 #ifndef WO_FUZZ_SCAN_TARGET_H

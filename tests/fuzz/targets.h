@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fuzz targets by name. fuzz_X.c defines LLVMFuzzerTestOneInput, which the build calls fuzz_X_input; the targets of the
  * readers, fuzz_fmt_<reader>, are one function that works on a chosen reader. */
 #ifndef WO_FUZZ_TARGETS_H

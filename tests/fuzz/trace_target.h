@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the fuzz targets of trace readers share: reading bytes, whole and chopped, and what must hold of what comes out. */
 #ifndef WO_FUZZ_TRACE_TARGET_H
 #define WO_FUZZ_TRACE_TARGET_H

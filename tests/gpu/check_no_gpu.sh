@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Checks that tests/gpu/run without a GPU ends with 77 and a reason, on this machine or on one whose nvidia-smi shows no card.
 #
 # usage: check_no_gpu.sh RUN

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Checks tests/gpu/run on a machine without torch: over a stand-in for the driver it replays, names what it left out, and writes all
 # of that below the folder that it was given.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Writes what was measured so far: OUTPUT/NAME.tar.gz, NAME.json and NAME.md, where NAME is that of the folder RESULTS. Each is written beside
 # its place and moved there, so that it is whole at every moment.
 #

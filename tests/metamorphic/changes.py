@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of a log whose effect on the diagnosis is known beforehand.
 
 A change takes the lines of a log and yields variants. Each states its relation to the diagnosis of the log itself:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The logs of the tree, and those of labelled corpora beside it."""
 import json
 import pathlib

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compares the answers of a real allocator with the model's, request by request.
  *
  * Usage: driver PROGRAM | compare TORCH PROGRAM. Prints the first disagreement of each sequence, then one line of counts:

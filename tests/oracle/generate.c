@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes programs of requests for the oracle: random, and mean about it.
  *
  * Usage: generate GROUP TORCH SEED SEQUENCES OPERATIONS > PROGRAM. TORCH is 206 for 2.6: settings that a version does not know

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The model's side of the oracle: slots of a program, the events that delay frees, and the model over its stand-in device. */
 #include "tests/support/replay/allocator_valid.h"
 #include "tests/oracle/lockstep.h"

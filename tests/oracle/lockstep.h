@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the allocator model through a program of requests, one line at a time, and says what it did as the driver says it.
  *
  * Shared by compare.c (against answers of a wheel) and by the unit test of the committed cases. The model's device is a stand-in

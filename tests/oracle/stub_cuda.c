@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A CUDA driver without a GPU: the calls of expandable segments over the stand-in of the driver program.
  *
  * Physical handles are counted, not backed. A handle's number is its slot in a table, which remembers its size. Linked as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A CUDA runtime without a GPU: what libc10_cuda of published torch wheels calls, over the stand-in of the driver program.
  *
  * Compiled for each CUDA version against that version's headers (struct cudaDeviceProp differs) and linked with its SONAME and

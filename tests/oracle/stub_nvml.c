@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The management library without a GPU: an out-of-memory message asks it for other processes, and there are none. */
 int nvmlInit_v2(void);
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, void **ret_device);

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A machine that lacks something: CMake and .ci/setup name it, the packages that bring it, and the way out without root. Builds nothing.
 #
 # usage: check_missing.sh SOURCE_DIR

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The main of a folder's tests: runs the one that is named, with its arguments. WO_TEST_LIST is a header that the build makes of
  * the files' names; one row each.
  *

@@ -12,3 +12,5 @@ if sys.argv[1:] == ["wait"]:
         time.sleep(0.05)
 else:
     torch.allocate(50 << 20)
+
+# SPDX-License-Identifier: Apache-2.0

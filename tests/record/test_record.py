@@ -678,3 +678,5 @@ if __name__ == "__main__":
     WHYOOM = os.path.abspath(sys.argv.pop(1))
     FAILING_CALLS = os.path.abspath(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].endswith(".so") else None
     unittest.main()
+
+# SPDX-License-Identifier: Apache-2.0

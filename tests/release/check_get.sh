@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Checks what packaging/release/get does when sources are missing or are not the releases, and how it downloads them, from a server on this machine
 # and by a table of its own; and that packaging/NOTICE is about their versions.
 #

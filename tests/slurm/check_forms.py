@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks samples/ci/convert.py: the required parts of SARIF 2.1.0, annotations that no text of a log can leave, the lines of Prometheus.
 
 usage: check_forms.py WHYOOM

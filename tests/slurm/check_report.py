@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares a JSON report with what is expected of it.
 
 usage: check_report.py REPORT KEY=VALUE...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers that the stand-ins read from the environment. */
 #ifndef WO_STAND_IN_ENVIRONMENT_H
 #define WO_STAND_IN_ENVIRONMENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A library to preload: makes the n-th system call of a kind fail, do a part of its work, or end the process. It counts calls
  * that write: opening a file for reading is none. glibc's FILE functions call the kernel past it; Python and the program's own
  * writing do not.

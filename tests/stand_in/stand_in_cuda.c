@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A CUDA driver that is not there: the functions of cuda_symbols.def over the memory of a stand-in (standin.h).
  *
  * For tests only (WHYOOM_CUDA_LIBRARY names it). It has a size, counts memory in pages of 2 MiB, checks that it is used as the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NVML that is not there: who is on the stand-in card, for tests (WHYOOM_NVML_LIBRARY names it). Environment:
  *
  *   STAND_IN_PROCESSES  PID:NAME:BYTES, more of them behind commas; BYTES empty: not told

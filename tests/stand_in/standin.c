@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stand-in for a GPU: a sorted table of regions, a counter of bytes and a counter of events per stream. */
 #include "tests/stand_in/standin.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A stand-in for one GPU: it hands out addresses, counts memory, refuses beyond a capacity and keeps the order of events.
  *
  * All that stands in for a GPU uses it: the driver for the replay on a GPU (stand_in_cuda.c), the stub libraries under a real

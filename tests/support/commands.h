@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The list of commands as main.c has it, for tests of what is read and written by their tables. */
 #ifndef WO_TESTS_COMMANDS_H
 #define WO_TESTS_COMMANDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The counter behind the failing allocations. A countdown of zero means that nothing is to fail. */
 #include "tests/support/failing_alloc.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Allocation failures on order, to test every out-of-memory path.
  *
  * Works through the linker option --wrap for malloc, calloc and realloc, so it meets the calls of our own code and of the test,

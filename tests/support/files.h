@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whole files and scratch folders for tests. */
 #ifndef WO_TEST_FILES_H
 #define WO_TEST_FILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Golden tests: the whole program as its users see it. A case is a folder tests/golden/<name>/ with
  *
  *   cmd      arguments, one in each line, relative to the source folder

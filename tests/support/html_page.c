@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of an HTML page. See html_page.h. */
 #include "tests/support/html_page.h"
 

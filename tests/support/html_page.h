@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of an HTML page (NUL-terminated); each fails the test that calls it. */
 #ifndef WO_TEST_HTML_PAGE_H
 #define WO_TEST_HTML_PAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The first occurrence that the prefilter finds, and the one that a plain search of all literals finds: the definition that the
  * prefilter is held against. */
 #ifndef WO_TESTS_PREFILTER_REFERENCE_H

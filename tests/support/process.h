@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the program under test as its users do: arguments and standard input in; exit code, standard output and standard error
  * out.
  *

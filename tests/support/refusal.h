@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts that a parser must refuse, each with what it says. Included after cmocka.h. */
 #ifndef WO_TEST_REFUSAL_H
 #define WO_TEST_REFUSAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Table tests: lines of a log in, evidence out, in text files that anybody can extend (tests/table/).
  *
  *   title of the case

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See tar_maker.h. */
 #include "tests/support/tar_maker.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tar archives for tests. */
 #ifndef WO_TEST_TAR_MAKER_H
 #define WO_TEST_TAR_MAKER_H

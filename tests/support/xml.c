@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A check of XML as the program writes it. */
 #include "tests/support/xml.h"
 

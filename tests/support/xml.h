@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A check of XML as the program writes it: no declaration, no comments, no CDATA; the five entities and that of the backtick only. Stricter than XML. */
 #ifndef WO_TEST_XML_H
 #define WO_TEST_XML_H

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Reports in a real terminal: what stays on the screen, the pager, and colours.
 
 usage: check_terminal.py WHYOOM ROOT        exits with 77 where tmux is not installed

@@ -129,3 +129,5 @@ CHECKPOINTED = "--model gpt --width 256 --vocabulary 4096 --layers 3 --steps 2 -
 add_run("case-layers", CHECKPOINTED)
 add_run("case-layers-checkpoint", CHECKPOINTED + " --checkpoint")
 add_case("case-layers", "case-layers-checkpoint", 3, 1, "--transform", "checkpoint")
+
+# SPDX-License-Identifier: Apache-2.0

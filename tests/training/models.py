@@ -254,3 +254,5 @@ def make_unet(torch, args):
 
 
 MAKERS = {"encdec": make_encdec, "vit": make_vit, "clip": make_clip, "vlm": make_vlm, "experts": make_experts, "unet": make_unet}
+
+# SPDX-License-Identifier: Apache-2.0

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuBLAS and cuBLASLt without a GPU: handles, and the one answer that decides whether torch uses a fused product. Own prototypes,
  * as the libraries' headers are not needed otherwise. */
 #include <stddef.h>

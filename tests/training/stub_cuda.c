@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A CUDA driver without a GPU for a whole torch: the oracle's driver, and what torch asks for beside expandable segments. */
 #include "tests/oracle/stub_cuda.c"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A CUDA runtime without a GPU for a whole torch: the oracle's runtime, and what libtorch_cuda calls beside the allocator.
  *
  * A launched kernel does nothing. Device memory is addresses only: what is copied to the host is zeros, what is copied or set on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuDNN without a GPU, its interface up to version 7: one algorithm for each convolution, with a workspace of WORKSPACE_BYTES.
  * The real library chooses among many, by size and card; convolutions are thus approximate here. Own prototypes. */
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What `whyoom verify` says of changes to one recorded job, on its card and on cards of other sizes.
  *
  * usage: trial TRACE CAPACITY UNCERTAINTY MICRO_BATCH STEP STEPS RECORDED_AT LENGTH < changes

@@ -351,3 +351,5 @@ def table(rows):
     if alone:
         out.append(count("*first step, from its own recording*", alone))
     return "\n".join(out) + "\n"
+
+# SPDX-License-Identifier: Apache-2.0

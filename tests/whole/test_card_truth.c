@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cause of a full card by arithmetic: cards that are made of numbers, not of corpora. Each row divides a card; the family and
  * the highest confidence that the figures allow follow from the question whether the request would have been served, and the job
  * would have had a future, without one of the parts (docs/decisions/0021-attribution-is-arithmetic.md).

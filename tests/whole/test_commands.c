@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The commands through the whole program: rules, explain, --events, --exit-zero, -o, files and standard input, exit codes. */
 #include <setjmp.h>
 #include <stdarg.h>

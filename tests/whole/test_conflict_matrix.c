@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every cause with every setting that its fixes speak of, generated from the packs: no report may propose what is set already,
  * what contradicts another proposal of the same finding, or what makes no sense. A rule that is added is in the matrix by itself.
  *

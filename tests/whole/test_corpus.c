@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Logs that people published, with labels made by hand, beside the source tree (../shared/corpus). Without them this test says so
  * and is skipped: some of the texts carry no licence, so they are no part of the source.
  *

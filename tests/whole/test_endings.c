@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How logs end: tests/judged/bad_ends.txt and good_ends.txt, in the format of tests/table (tests/support/table.h). The
  * expectation is a line of outcomes, any of which is right ("other|host_oom"), and for a failure the lines that may decide
  * ("line=2,3"). A log of good_ends.txt has no failure, one of bad_ends.txt has one. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation of a scan fails once, over the logs of the table tests: the scan either says so, or its evidence is whole. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom verify` with memory that runs out: the command over a recorded and a reconstructed pattern, and the patch. Allocations
  * fail one after the other at the beginning, then at growing distances that are never a multiple of each other, so that runs of
  * equal ones are met at different places. Nothing may leak (the sanitizer looks), and what is said to be done is done. */

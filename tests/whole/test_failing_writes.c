@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every system call that writes fails once, does a part, or is the last of the process. After each run a file is as it was or
  * complete; of several files of a patch all are or none; no temporary file is left unless the process was killed; exit code and
  * message tell it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs tests/judged/fixes.txt: which fixes a log gets, and which not. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs every case of tests/golden/ (see tests/support/golden.h). */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom replay --on gpu` and `whyoom verify --on gpu` as their users run them, on the stand-in card: signals in the middle,
  * progress on a terminal and nowhere else, exit codes of the samples. What they print stands in tests/golden/replay-gpu-* and
  * verify-on-gpu*. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Input that nobody should have to expect: the program must end soon, with little memory, say in one line what it could not read,
  * exit with 2 then, and still diagnose what it could. */
 #include <setjmp.h>

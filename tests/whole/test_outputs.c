@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that the program writes: none of those that it reads, none half, and no option for a name. */
 #include <setjmp.h>
 #include <stdarg.h>

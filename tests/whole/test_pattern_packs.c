@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The patterns of the packs by their own samples, through the whole scanner: what a sample gives, that nothing which must not
  * matter matters, and that what is ruled out stays out. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order in which files are given changes nothing: the failure and the findings are the same. The sample jobs, and a job whose
  * tasks write a file each. */
 #include <setjmp.h>

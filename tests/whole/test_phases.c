@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where failures happened: each case of tests/judged/phases.txt and phases_more.txt is a log, and the phase and the frame of the
  * user that the story gives (`phase=`, `file=`, `function=`; "-" for none). */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lines by which a reader of logs is judged first, through the whole program: a log on standard input, the JSON report out.
  * The evidence alone is checked by tests/table/probes.txt. */
 #include <setjmp.h>

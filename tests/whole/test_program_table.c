@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs tests/judged/programs.txt: what kind of program a log is of, which one, and where it ran. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sandbox (parsers/base/command/sandbox.h): what it refuses, that nothing else changes, and when it is entered. Where the
  * system or the build has none, the tests are skipped. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whatever inputs, names of files, packs and recordings hold: nothing that a terminal obeys or does not show gets out.
  *
  * Property of every output: valid UTF-8 without control characters but line feeds and tabs, without marks of direction and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs tests/judged/stories.txt: which of the failures in a log ended the job, which were survived, which follow from it.
  *
  * Expectations, one a line: `outcome NAME`; `line N` of the failure that is quoted, or `line -` for none; `runs N` that are told

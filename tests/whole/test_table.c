@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs every table of tests/table/ over the compiled-in patterns. One test for each file; all its wrong cases are listed. */
 #include <setjmp.h>
 #include <stdarg.h>

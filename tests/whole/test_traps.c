@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls by which a user could take a failed job for a good one, or is led astray: what each must say, and its exit code. The
  * rows run in one scratch folder, in which $W is the program; `out` and `err` are texts that standard output and standard error
  * must have ("!text": must not have), divided by '|'. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of profiler traces: one pass over the events, which keeps memory events and follows operators.
  *
  * A memory event looks like this, in one line or in ten:

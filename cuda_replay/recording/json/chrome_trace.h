@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Profiler traces (torch.profiler with profile_memory=True, Chrome's trace format): the [memory] and [OutOfMemory] events of
  * GPUs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes traces of memory events: pairs frees with allocations, adds blocks that existed before, and checks the file's own sums.
  *
  * Every resulting trace can be replayed, for any events: an address is allocated only while no block lives there, and freed only

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the parts of the reader of profiler traces. Private to chrome_trace*.c. */
 #ifndef WO_CHROME_TRACE_INTERNAL_H
 #define WO_CHROME_TRACE_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The operators that run on each thread at the present event of a trace.
  *
  * Profilers write events in the order in which they began, so the running operators are a stack: when an operator begins, those

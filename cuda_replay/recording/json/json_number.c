@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The values of JSON numbers: integers without loss, fixed point, and doubles; without the C library, so that no locale can
  * change the meaning of a point.
  *

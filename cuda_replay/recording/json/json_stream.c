@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON tokenizer.
  *
  * It works on the source's window directly. Before each token it asks for enough bytes that every token but a long string is in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON as a stream of tokens, read one at a time from a trace source, in memory that does not grow with the input.
  *
  * It accepts any bytes. It reads RFC 8259 and the deviations of real programs: NaN and Infinity, commas before a closing bracket,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of memory timelines: matches raw events by size, newest first, to lifetimes; refuses drawn timelines with their
  * peaks.
  *

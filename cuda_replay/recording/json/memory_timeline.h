@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory timelines of torch.profiler's export_memory_timeline (JSON, plain or gzip).
  *
  * The raw form ([[t_ns, action, bytes, category], ...]) has no addresses: a free is assumed to free the newest live block of its

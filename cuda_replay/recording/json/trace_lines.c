@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of the line form: uses a line after its keys have been read (trace_lines_keys.c).
  *
  * Lines are read one after the other, and each is checked only against the lines above it: its stack is defined, its block fits

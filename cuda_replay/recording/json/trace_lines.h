@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* whyoom's own form of recordings: JSON lines, which other tools and people can write, and exact for every recording.
  *
  * docs/trace-lines.md is the contract with users. A header line, then frames and stacks (numbered, each defined once), entries,

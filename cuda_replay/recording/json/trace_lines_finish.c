@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The last step of the reader of the line form: finds the sizes of short frees ({"free": 7}).
  *
  * It comes at the end, so that files without short frees pay nothing: one pass over the entries knows the newest allocation of

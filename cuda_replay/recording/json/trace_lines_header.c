@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The header of the line form: versions, origin, and the allocator's settings as an object or as torch spells them.
  *
  * The object holds the exact settings of a recording, for all versions; the spelling is for people, and that version of torch

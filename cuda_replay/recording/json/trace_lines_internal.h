@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the parts of the reader of the line form. Private to trace_lines*.c and to the tests' writer. */
 #ifndef WO_TRACE_LINES_INTERNAL_H
 #define WO_TRACE_LINES_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads any line of the line form into a table of its keys. New keys are rows of trace_lines.def.
  *
  * A key's number is its place in that table, followed by the actions; a line has a bit and a number for each of its keys. So a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of the trace formats, and the common steps around every reader: it recognises the file, names it in errors, and keeps
  * what was read before a stream broke. */
 #include "cuda_replay/recording/open/trace_open.h"

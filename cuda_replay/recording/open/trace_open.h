@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a file of any trace format into a recording. */
 #ifndef WO_TRACE_OPEN_H
 #define WO_TRACE_OPEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pickle machine: takes one instruction after the other from the source and runs it. Most of a snapshot is reads of the memo,
  * integers and new containers, which have their own loop. The instructions are in pickle_stack.c, pickle_scalar.c, pickle_text.c,
  * pickle_container.c and pickle_refuse.c. */

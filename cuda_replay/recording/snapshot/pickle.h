@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pickles, protocols 0 to 5, read as a stream: a total, non-executing, iterative, bounded reader.
  *
  * Total: any bytes give a value, a cut, or a message. Non-executing: opcodes that import, call or build are refused by name.

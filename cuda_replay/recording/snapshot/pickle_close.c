@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams that were cut: the open containers get their members from the stack, from the inside to the outside.
  *
  * The values between a mark and the next one are the members of the container below the mark; the last of them may be a container

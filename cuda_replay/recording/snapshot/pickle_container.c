@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions that fill dicts, lists and tuples: they find the container and its new members on the stack; the builder does the
  * rest. */
 #include "cuda_replay/recording/snapshot/pickle_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files pickle*.c: the instructions, and their access to the stack. */
 #ifndef WO_PICKLE_INTERNAL_H
 #define WO_PICKLE_INTERNAL_H

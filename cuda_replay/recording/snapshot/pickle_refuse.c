@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions that would import, call or build something: refused by name. */
 #include "cuda_replay/recording/snapshot/pickle_internal.h"
 

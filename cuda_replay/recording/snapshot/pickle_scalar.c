@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers, constants and texts of the binary protocols. */
 #include "cuda_replay/recording/snapshot/pickle_internal.h"
 

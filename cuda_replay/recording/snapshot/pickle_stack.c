@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stack of values, its marks, and the memo. */
 #include "cuda_replay/recording/snapshot/pickle_internal.h"
 

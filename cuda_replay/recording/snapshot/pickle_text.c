@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Protocol 0: numbers and texts as lines. */
 #include "cuda_replay/recording/snapshot/pickle_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A value on the pickle's stack or in its memo: eight bytes, a kind and a payload.
  *
  * There is no tree of the file's content: as soon as a dict is complete, it becomes one of the records of a snapshot, and the

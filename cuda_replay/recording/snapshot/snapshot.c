@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot, every version since 2.0): from the pickle to a recording. */
 #include "cuda_replay/recording/snapshot/snapshot.h"
 

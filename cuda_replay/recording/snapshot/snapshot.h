@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory snapshots: the pickles of torch.cuda.memory._dump_snapshot and memory_snapshot(), every torch since 2.0. */
 #ifndef WO_SNAPSHOT_H
 #define WO_SNAPSHOT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Containers of a snapshot while they are read: dicts collect the relevant fields, lists become ranges of stores. */
 #include "cuda_replay/recording/snapshot/snapshot_internal.h"
 

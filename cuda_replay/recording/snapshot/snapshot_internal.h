@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state of reading one snapshot, shared by the files snapshot*.c.
  *
  * Dicts become records as soon as they are complete; each sort of record has one store, and a list of records is a range of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pages of torch.cuda._memory_viz: HTML with a snapshot in it, as base64 in the JSON array local_files, padded with zero bytes.
  *
  * The page is searched for the text, which is decoded as a stream: a page may be gigabytes long. */

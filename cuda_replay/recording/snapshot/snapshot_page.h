@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pages of torch.cuda._memory_viz (trace_plot, segment_plot), which carry the snapshot that they show. */
 #ifndef WO_SNAPSHOT_PAGE_H
 #define WO_SNAPSHOT_PAGE_H

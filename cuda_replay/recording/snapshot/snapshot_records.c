@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recognises the dicts of a snapshot by their keys, and makes their records. Keys come in any order and may be missing. */
 #include "cuda_replay/recording/snapshot/snapshot_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Segments of a snapshot: checked one by one, ordered, and given to the traces of their devices. A segment that contradicts
  * itself is left out with a note, so that all later code can rely on the layout. */
 #include "cuda_replay/recording/snapshot/snapshot_internal.h"

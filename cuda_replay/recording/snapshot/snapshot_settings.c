@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator's settings in a snapshot, and the version of torch as its keys show it. */
 #include "cuda_replay/recording/snapshot/snapshot_internal.h"
 

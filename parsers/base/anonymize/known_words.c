@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of words. See known_words.h. */
 #include "parsers/base/anonymize/known_words.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Words that name no person, machine or project: what names of files, folders and jobs may keep when they are anonymised. */
 #ifndef WO_KNOWN_WORDS_H
 #define WO_KNOWN_WORDS_H

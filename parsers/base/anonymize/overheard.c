@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines to names. See overheard.h. */
 #include "parsers/base/anonymize/overheard.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names in lines of a file that are not shown: one that stands only there can also stand in a line that is shown, where nothing
  * shows that it is a name ("saved to /scratch/hush", and later "RuntimeError: hush"). Lines are read as the file is; nothing of
  * them is kept but names, in a table of their own, so that what evidence shows comes first and has the lower numbers. */

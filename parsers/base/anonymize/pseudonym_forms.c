@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What has a form of its own: addresses of the web, of mail and of machines, secrets. See pseudonyms_internal.h. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of hosts as SLURM writes them. See pseudonyms_internal.h. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Paths, component by component: words about software stay, all others are replaced. See pseudonyms_internal.h. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts: cut into chunks, each of which is a name, a path, a secret or plain words. See pseudonyms_internal.h. */
 #include <string.h>
 

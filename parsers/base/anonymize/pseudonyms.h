@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pseudonyms: names of people, machines and projects, and what stands for each of them.
  *
  * First the names are learned, from fields that are known to be names and from texts, then texts are rewritten: a name is

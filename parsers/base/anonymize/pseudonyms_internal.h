@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of pseudonyms: pseudonyms.c has the table, pseudonym_text.c texts, pseudonym_path.c paths, pseudonym_forms.c what
  * has a form of its own, pseudonym_hosts.c lists of hosts. Nobody else includes this. */
 #ifndef WO_PSEUDONYMS_INTERNAL_H

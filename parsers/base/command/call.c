@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command line, read in one pass by the tables of the commands. See command.h. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See call_output.h. */
 #include "parsers/base/command/call_output.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that a call writes, and that are none of those that it reads. */
 #ifndef WO_CALL_OUTPUT_H
 #define WO_CALL_OUTPUT_H

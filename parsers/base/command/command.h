@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Commands: the name, the options and the help text of each, and one call of one of them.
  *
  * A command is one `const struct wo_command` in the file that runs it; main.c lists them all. A call is read from argv in one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How the program ends: the same numbers for every command (docs/man/, EXIT STATUS). */
 #ifndef WO_EXIT_CODE_H
 #define WO_EXIT_CODE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See message.h. */
 #include "parsers/base/command/message.h"
 

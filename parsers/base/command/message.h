@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages to standard error: one line each, "whyoom: PLACE: TEXT". A function that has something to report adds it to a text,
  * which main.c prints. Names and texts out of files lose their control characters. */
 #ifndef WO_MESSAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values of options. See option.h. */
 #include "parsers/base/command/option.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One option of a command: its name, the values it takes, the place its value goes to, and its help text.
  *
  * A command has a table of these (command.h). Reading, `--help`, the manual's lists and the shells' completions all go by that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The filter, as a program for the kernel, and when it is set. See sandbox.h. */
 #include "parsers/base/command/sandbox.h"
 

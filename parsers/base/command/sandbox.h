@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sandbox: a process that only reads cannot do more than read, whatever a hostile input makes of it.
  *
  * Linux, from 3.17 on: a filter over system calls (seccomp) that cannot be taken off again. It lets through what reading,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Figures of memory for pictures. See curve.h. */
 #include "parsers/base/exchange/curve.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Figures of memory along time, steps or requests, thinned out while they are read so that peaks stay: for pictures.
  *
  * A curve of any length takes bounded memory: it is a list of stretches of as many figures each, of which the lowest and the

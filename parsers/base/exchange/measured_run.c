@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The interval of a measured run at other settings. See measured_run.h. */
 #include "parsers/base/exchange/measured_run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A run of a job whose memory was measured, and the memory that the same job needs at another micro-batch or length.
  *
  * The diagnosis finds it (a monitoring trace, printed statistics); the ladder upwards and the proof of a reconstructed pattern

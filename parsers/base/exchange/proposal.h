@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The values that one flow hands to the other: a diagnosed job and the changes proposed for it.
  *
  * The diagnosis (analyzer) fills it, the proof (cuda_replay) reads it, and neither knows the other; only the program's main wires

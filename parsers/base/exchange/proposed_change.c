@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a proposed change. See proposed_change.h. */
 #include "parsers/base/exchange/proposed_change.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A proposed change as a replay makes it, as values: a size with its old and new value, a setting, or a transform.
  *
  * Rules write it as text; it is read once, when the fix is made, and travels as values from there. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a recording shows of a job's memory, for writers that draw: how it went, and what lay where when it ran out.
  *
  * The replay makes it, the report's page draws it, and neither knows the other. Everything lives in the arena of whoever asked

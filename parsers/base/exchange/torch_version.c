@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a version of PyTorch. See torch_version.h. */
 #include "parsers/base/exchange/torch_version.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Releases of PyTorch as numbers: the settings that exist, and their names, depend on them. */
 #ifndef WO_TORCH_VERSION_H
 #define WO_TORCH_VERSION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tar archives. Each file is a header block, its bytes, and zeros up to the next block. Long names stand in entries of their own
  * before the one that they belong to (GNU: type L; pax: type x). */
 #include "parsers/base/input/archive.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The files of a tar archive (POSIX ustar and pax, GNU, and V7, whose headers have a checksum only), one after the other, from a
  * stream of bytes. */
 #ifndef WO_ARCHIVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* First bytes of files that are no logs. See file_kind.h. */
 #include "parsers/base/input/file_kind.h"
 

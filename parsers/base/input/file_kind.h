@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that hold no text of a log, known by their first bytes: named as what they are, with what to do instead. */
 #ifndef WO_FILE_KIND_H
 #define WO_FILE_KIND_H

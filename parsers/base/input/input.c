@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes in.
  *
  * Owns the opening of inputs (regular files, descriptors), the recognition of compressed formats by their first bytes, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes in: a regular file or an open descriptor; plain, gzip, xz or zstd (recognised by content, concatenated members too), and
  * the files of a tar archive one after the other.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files in tar archives by their paths. The archive is gone through twice, since the last file of a name counts. See member.h. */
 #include "parsers/base/input/member.h"
 

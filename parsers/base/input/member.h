@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files in tar archives that are named by a path: "logs.tar.gz/run7/slurm-4711.out". Between input.c and member.c. */
 #ifndef WO_MEMBER_H
 #define WO_MEMBER_H

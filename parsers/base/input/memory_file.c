@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See memory_file.h. Linux since 3.17. */
 #include "parsers/base/input/memory_file.h"
 

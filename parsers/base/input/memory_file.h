@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes as a file that is in no folder. */
 #ifndef WO_MEMORY_FILE_H
 #define WO_MEMORY_FILE_H

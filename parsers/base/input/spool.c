@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Temporary files. See spool.h. */
 #include "parsers/base/input/spool.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Temporary files: bytes that are expanded once and read in any order. They have no name, so that nobody else finds them, and are
  * gone when the process ends, however it does. */
 #ifndef WO_SPOOL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gzip (zlib), xz (liblzma) and zstd (libzstd). The last two are optional: without them their files are named as what they are.
  */
 #include "parsers/base/input/unpack.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compressed formats: how each begins, and how its bytes expand. A stream of a format is one member; files may have many. */
 #ifndef WO_UNPACK_H
 #define WO_UNPACK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gzip by ISA-L: about three times as fast as zlib, where its library was there when whyoom was built. */
 #include "parsers/base/input/unpack.h"
 

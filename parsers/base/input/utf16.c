@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-16 to UTF-8. The byte order is that of the mark at the start; the same mark of UTF-32 has two zeros behind it. */
 #include "parsers/base/input/utf16.h"
 

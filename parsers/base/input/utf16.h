@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-16 to UTF-8, for the texts that PowerShell writes (`python train.py > log.txt`). */
 #ifndef WO_UTF16_H
 #define WO_UTF16_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See keep.h. Numbers are eight bytes, the lowest first: whoever keeps the whole compresses it. */
 #include "parsers/base/keep/keep.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state of something that runs, as bytes, and back: one function for both ways, so that they cannot differ.
  *
  *   static void keep_counter(struct wo_keep *keep, struct counter *counter) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Distances of names, for "did you mean". */
 #include "parsers/base/nearest/nearest.h"
 

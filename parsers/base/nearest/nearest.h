@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The closest of a list of names to one that does not exist: for messages: options, commands, rules, facts, terms. */
 #ifndef WO_NEAREST_H
 #define WO_NEAREST_H

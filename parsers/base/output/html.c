@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pages in HTML. See html.h. */
 #include "parsers/base/output/html.h"
 

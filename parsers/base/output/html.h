@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* HTML pages of one file that needs nothing else: escaping, the head with its policy, and the style and script that all pages
  * share.
  *

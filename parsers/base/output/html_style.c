@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The style and the script that all HTML pages share. See html.h.
  *
  * The script takes no text from the page as code or as markup. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writing JSON. See json_out.h. */
 #include "parsers/base/output/json_out.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writing JSON, for all reports. cJSON builds and prints; this module decides how values look.
  *
  * Unknown is null or a missing key, never zero. Sizes, lines and offsets are exact integers (raw numbers: cJSON's own go through

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Markdown. See markdown.h. */
 #include "parsers/base/output/markdown.h"
 

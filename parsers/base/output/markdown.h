@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Markdown as GitHub and GitLab show it, with texts from outside in it.
  *
  * Logs are hostile: what they say becomes no markup, no link, no mention of a person or of another ticket, and cannot end the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The layout of lines. See page.h. */
 #include "parsers/base/output/page.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pages: text laid out in lines of a given width, with tints, hanging indents and bars. All writers of text for people use them.
  *
  * A page keeps no state of its own: the column is passed in and handed back, so that a writer sees where it is and a test can

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See shell_words.h. */
 #include "parsers/base/output/shell_words.h"
 

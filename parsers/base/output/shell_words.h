@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Command lines to paste: words quoted for the POSIX shell. Every command that is made of bytes of an input goes through here.
  *
  * A word with a character that cannot be shown as it is (control characters, bytes that are no UTF-8, marks of direction) cannot

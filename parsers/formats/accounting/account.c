@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* States, exit codes and resources as SLURM's accounting prints them. */
 #include "parsers/formats/accounting/account.h"
 

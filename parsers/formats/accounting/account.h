@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the readers of accounting text (fmt_scontrol.c, fmt_sacct.c, fmt_sacct_json.c, fmt_seff.c): the states of jobs, exit
  * codes, and the evidence that they are.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Princeton's `jobstats --json`, and the same document packed into the AdminComment of a job ("JS1:" and gzip in base64), which
  * sacct and scontrol print: the highest use of each node's memory and of each card's memory.
  *

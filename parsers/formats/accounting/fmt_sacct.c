@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of `sacct`: with --parsable and --parsable2 cells are divided by '|', otherwise they are in columns whose width the rule
  * below the header shows, and longer text is cut and marked with '+'. The user chooses the columns, so they are found by name.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `sacct --json`: an array "jobs" of objects with an array "steps" in each; `scontrol --json show job` and `squeue --json`: the
  * same array without steps, and with other keys. Read as it streams by, token after token: the reader keeps only the names of the
  * containers that it is in ("/" + key, or "*" for an element) and the job or step being built, so the text may be indented or all

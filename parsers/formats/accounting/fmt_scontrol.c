@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `scontrol show job`: blanks, then Key=Value pairs, several on a line; one job after the other with an empty line between. With
  * -o the whole job is on one line.
  *

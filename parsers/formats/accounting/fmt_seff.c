@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `seff` and Princeton's `jobstats`: "Key: value" lines about one job that has ended.
  *
  *   Job ID: 300419

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cells of a table of sacct. See sacct_table.h. */
 #include "parsers/formats/accounting/sacct_table.h"
 

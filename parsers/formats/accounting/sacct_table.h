@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A line of a table of `sacct`, and its cells: divided by '|' (--parsable), or in columns below a rule. Pure. */
 #ifndef WO_SACCT_TABLE_H
 #define WO_SACCT_TABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "parsers/formats/common/config_path.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The structure that a setting is in: `stage: 3` under `zero_optimization:` has the path "zero_optimization".
  *
  * Read backwards from the setting, through the braces of JSON, of Python's dictionaries and calls, the indentation of YAML, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Joins the lines of a wrapped message and matches the pattern on the whole.
  *
  *   ValueError: To serve at least one request with the model's max seq len (300000),

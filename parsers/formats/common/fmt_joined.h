@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages that a console wrapped or a logger broke into lines: the lines are joined by a blank for as long as the pattern's
  * expression asks for more text, and matched again as one. Shared by the reader `joined` and by readers that compute more from
  * the same match. */

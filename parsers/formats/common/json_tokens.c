@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tokens of a JSON document in a stream of lines. */
 #include "parsers/formats/common/json_tokens.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON that is read as it streams by, token after token, in lines or pieces of lines of any length, for fmt_sacct_json.c and
  * fmt_jobstats.c. It keeps only the path of the containers that the walk is in ("/" + key, or a slash and a star for an element
  * of an array), counted from the place where the reader begins. */

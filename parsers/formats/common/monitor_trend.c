@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The memory and load of one card over time, thinned out while it is read, and its trend. */
 #include "parsers/formats/common/monitor_trend.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The course of one card through a trace of any length: at most WO_TREND_POINTS points, each the sum of as many samples as the
  * others; when they are used up, two become one. Answers that need the whole course (where the job began and ended, whether
  * memory rose in its second half) are computed from them at the end. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Classes and messages of exceptions. */
 #include "parsers/formats/frameworks/exception_line.h"
 

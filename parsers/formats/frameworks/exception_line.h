@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The line of a Python exception: its class and its message. */
 #ifndef WO_EXCEPTION_LINE_H
 #define WO_EXCEPTION_LINE_H

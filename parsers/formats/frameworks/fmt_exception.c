@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exceptions whose traceback was lost: only the last line was pasted, kept by `tail`, or handed to a logger. */
 #include "parsers/formats/frameworks/exception_line.h"
 #include "parsers/scan/format.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* XLA's account of a program that does not fit: "BufferAssignment stats:" with the sums, then "Peak buffers:" with the largest
  * ones.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of torch.cuda.memory_summary().
  *
  *   |                  PyTorch CUDA memory summary, device ID 0                 |

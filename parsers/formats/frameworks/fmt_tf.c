@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TensorFlow's "OOM when allocating tensor with shape[64,512,1024] and type float on ...device:GPU:0": the size is not printed,
  * it is the product of the dimensions times the size of the type (float when TF 1 does not name it). And the dump of the BFC
  * allocator, which XLA shares: limit, use and peak of the pool, and which chunks hold most of it. Wording:

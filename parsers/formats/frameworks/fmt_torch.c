@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* PyTorch out-of-memory messages: every generation and device, wrapped, boxed, escaped, cut or written by several ranks at once.
  *
  * The reader collects the message's text (joined over lines, runs of blanks made one) and reads it by its fixed phrases: each row

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The version of PyTorch, wherever a line holds it: environment dumps, lists of packages, modules, containers, paths.
  *
  * The patterns find it (rules/packs/patterns/torch-version.json). A path that holds it is in every frame of every rank's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Python tracebacks: frames, and the exception that ends them.
  *
  * Reads tracebacks without their first line (cut logs), of notebooks and of rich, and at any indentation (pytest, loggers,

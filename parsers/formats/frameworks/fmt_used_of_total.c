@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages that print how much of the card is used, not how much is free:
  *
  *   ERROR: LoadError: Out of GPU memory trying to allocate 1.500 GiB

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a traceback has shown so far: the user's own innermost frame (outside installed packages and the interpreter), the
  * innermost frame of all, and a short list of frames from which the analyzer finds the phase. */
 #include "parsers/formats/frameworks/traceback.h"

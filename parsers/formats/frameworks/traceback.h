@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a Python traceback has shown so far: the state that the reader of tracebacks (fmt_traceback.c) shares with the reader of
  * those on one line (traceback_joined.c). Private to this folder. */
 #ifndef WO_TRACEBACK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Frames of Python tracebacks in all forms. */
 #include "parsers/formats/frameworks/traceback_frame.h"
 

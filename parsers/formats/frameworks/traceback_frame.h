@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One frame of a Python traceback, in the forms of the interpreter, of IPython and notebooks, and of rich. Pure; any thread. */
 #ifndef WO_TRACEBACK_FRAME_H
 #define WO_TRACEBACK_FRAME_H

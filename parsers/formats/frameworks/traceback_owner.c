@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Paths of frames: packages, libraries, programs and the code of users. */
 #include "parsers/formats/frameworks/traceback_owner.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whose code a frame of a Python traceback is in, by the path of its file. Pure; any thread. */
 #ifndef WO_TRACEBACK_OWNER_H
 #define WO_TRACEBACK_OWNER_H

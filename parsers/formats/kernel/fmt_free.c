@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `free` of procps: memory of the host.
  *
  *                  total        used        free      shared  buff/cache   available

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks that the kernel's out-of-memory killer prints: the figures of the memory cgroup, the table of tasks, and the kill
  * itself, which gets the figures of the block before it.
  *

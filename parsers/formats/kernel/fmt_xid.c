@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Xid reports of the NVIDIA driver, as dmesg, the journal or syslog print them. Their number says what happened; whether the card
  * or the program is at fault, or neither, differs from number to number:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* torchelastic's "Root Cause (first observed failure)" block: which process failed first, where, when, and with which exit code.
  *
  *   Root Cause (first observed failure):

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* "Killed" as shells print it: alone on its line, "<script>: line 12: 4711 Killed   <command>", "zsh: killed     <command>", or
  * of a job, "[1]+  Killed   <command>". Anything else that holds the word is prose. */
 #include "parsers/base/number.h"

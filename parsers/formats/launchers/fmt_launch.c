@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The line of a batch script that starts the program, also over lines that a backslash continues:
  *
  *   srun --ntasks-per-node=1 \

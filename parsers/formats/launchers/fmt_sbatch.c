@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The head of a batch script: lines "#SBATCH" with options of sbatch, long or short, up to the first command. SLURM reads none
  * after it, and does not warn about those.
  *

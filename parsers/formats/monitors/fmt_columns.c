@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Monitoring tables in columns: a line of names, then one row for each card or process and sample. They differ in the names of
  * their columns, so each has a table of names.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `gpustat`: one line for each card.
  *
  *   node07                 Mon Jan  1 12:00:00 2024  535.104.05

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Monitors that print one key and its value a line, in blocks for each card:
  *
  *   nvidia-smi -q                                      nvidia-smi -q -x

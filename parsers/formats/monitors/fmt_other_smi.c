@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of other vendors' tools that look like nvidia-smi's. They are named once for each input, so that the user knows why they
  * were not read. The pattern's argument is the tool's name. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `nvidia-smi --query-gpu=... --format=csv,noheader,nounits`: rows of numbers at the start of a file, without names and units.
  *
  *   2025/03/30 21:38:15.137, 45, 30211, 81559

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `nvidia-smi --query-gpu=... --format=csv`, and the tables of home-made loggers that copy it: one header, one row for each card
  * and sample.
  *

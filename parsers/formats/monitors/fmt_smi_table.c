@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table that plain `nvidia-smi` prints, once or in a loop. Two lines for each card, whatever the driver's width:
  *
  *   | NVIDIA-SMI 550.54.15              Driver Version: 550.54.15      CUDA Version: 12.4     |

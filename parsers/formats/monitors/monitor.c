@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sums up monitoring traces for each card and turns the sums into evidence. */
 #include "parsers/formats/monitors/monitor.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Monitoring traces, for all their readers. A trace (nvidia-smi dmon, --query-gpu, tables, -q) is summed up for each card while
  * it is read, so that a day of samples costs no more memory than one; at the end of the input each card gives one event.
  *

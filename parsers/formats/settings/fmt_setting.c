@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings: a key of a knob and its value, in any of the styles that launchers and frameworks print.
  *
  *   a.b.key=value    key: value    "key": value    --key value    --key=value    key ........ value    export KEY=value

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings whose key is too short to be looked for: `stage` under `zero_optimization`, `r` in `LoraConfig(...)`.
  *
  * The pattern finds the parent's name; this reader goes through what the parent holds, in braces, in the parentheses of a call,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Advice is no setting. Messages and warnings name settings that the reader could change: "try setting NAME=VALUE to avoid
  * fragmentation" is in every message of PyTorch since 2.2, even where it is set. What counts is what the program was given. */
 #include <string.h>

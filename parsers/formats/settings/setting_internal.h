@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the two readers of settings, fmt_setting.c (a key and its value on one line) and fmt_setting_block.c (keys too short
  * to be looked for, inside a structure whose name is); setting_line.c does the work on one line, setting_advice.c tells advice.
  */

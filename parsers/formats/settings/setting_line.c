@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One setting in one line: the styles in which a key and its value are printed, who set it, and the event that says so. */
 #include <assert.h>
 

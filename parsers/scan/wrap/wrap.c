@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The shape of a wrapped text: stretches of lines, and what is said by the place where a full line goes over into the next.
  *
  * Nothing is decided by one line. Of each width at which several lines might have been cut, every stretch of lines that are no

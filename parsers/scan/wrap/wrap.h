@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the line ends that a terminal or a shell put into a text when it cut each line at its own width.
  *
  *   torch.OutOfMemoryError: CUDA out of mem

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Whether reading logs, and checking recordings, takes as few instructions as it did: the figure that does not depend on the load of a machine.
 
 usage: check_instructions.py WHYOOM JOBS KEPT.json [--update]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Counts which windows of four bytes are common in logs, for parsers/match/common_windows.def.
 
 usage: common_windows.py FILE... > parsers/match/common_windows.def

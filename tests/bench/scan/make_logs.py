@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes logs for measuring the scanner: text as GPU jobs print it, invented here, the same bytes for the same arguments.
 
 usage: make_logs.py KIND BYTES FILE      KIND: varied, quiet, idle

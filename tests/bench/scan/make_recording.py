@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes a memory snapshot as torch 2.7 pickles it: rounds that fill a part of one segment and empty it again.
 
 usage: make_recording.py ENTRIES FILE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a file of accounting in an archive. For each id that stands in it as a word: the text of that job is lines of the
  * file, as they are there, behind the head of their table, and the line that it names is one of them. */
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the options of `whyoom budget`: each line of the input is "option=value". Checks: what is refused changes nothing and
  * says why, and whatever is taken gives a table of finite, ordered sizes in both forms. */
 #include <math.h>

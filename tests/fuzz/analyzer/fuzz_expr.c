@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any text as an expression and as a template, over facts of every unit: parsing is total, the unit is kept, intervals stay
  * ordered, and an expression parsed again from its own source has the same value. */
 #include <stddef.h>

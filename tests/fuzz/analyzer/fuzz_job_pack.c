@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a kept job, as a store that somebody else made may hold. Either they are refused, or they are a job: packed again
  * it is the same, and the whole diagnosis works on it: the JSON report parses, the text report holds no control characters.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes config.json and the header of a safetensors file: any bytes give a shape of numbers in range, or a message. */
 #include <math.h>
 #include <stddef.h>

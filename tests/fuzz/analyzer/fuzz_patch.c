@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any script or configuration, and a change of one of the settings that the reader finds in it. Properties: the diff, applied by
  * the rules of unified diffs, gives exactly the planned text; a line that the change does not concern stays; and the changed
  * text, read again, shows the new value at the same place. The first byte chooses the setting, the second the sort of file. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a log, through the whole diagnosis: the JSON report parses, the text report and Markdown hold no control
  * characters but line feeds, the page is well formed, scores are probabilities, and findings point to evidence that exists. */
 #include <stdbool.h>

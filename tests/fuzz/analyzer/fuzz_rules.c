@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a rule file: loading gives a pack or an error inside the file, and what it gives can be linted, asked and
  * rendered. */
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the allocator model with sequences of requests under settings and versions that the input chooses. Checks after each
  * step that the invariants hold and that the plain allocator did the same: see allocator_steps.h. */
 #include <stddef.h>

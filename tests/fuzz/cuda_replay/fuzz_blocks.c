@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes behind the first lines of messages and blocks that go on in further lines: wrapped messages, XLA's buffers, the BFC
  * allocator's dump, the kernel's tables. Properties: evidence stands inside the input with clean texts and ordered intervals,
  * what was said in the first line stays, sizes of blocks are not negative, and chunks and the prefilter change nothing. */

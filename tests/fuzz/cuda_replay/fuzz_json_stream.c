@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as JSON. Properties: tokens are the same when the bytes come in pieces; passing over a value leads to where reading
  * it does, unless its brackets do not match; offsets rise; brackets are balanced at the end. */
 #include "cuda_replay/recording/json/json_stream.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a memory timeline. Properties: a recording is valid, the same when its bytes come in pieces, and goes through the
  * line form and back without a change; a refusal has a message and a place inside of the input; a pattern can be
  * made of every trace, as frees are paired with what is alive. */

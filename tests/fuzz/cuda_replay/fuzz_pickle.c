@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the snapshot reader with a pickle. Checks: what comes out is valid, or nothing with a message; the size of the pieces in
  * which the bytes come does not matter; the same holds for a file that ends early. */
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any program and any names through memory, attribution, pins and both plots: sums add up, the SVG is well-formed, the chart
  * keeps its size. Input: a byte of settings, then four bytes for each step; the bytes themselves are the names in stacks. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the reconstruction: any sizes at all give a valid pattern that can be replayed, or a refusal with a reason.
  *
  * The input is a row of doubles as they lie in memory, in the order of struct wo_job_sizes, so that NaN, infinities, negative and

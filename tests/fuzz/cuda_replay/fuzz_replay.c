@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes what becomes of a recording: rebuilding its start, its pattern, its check, and the replay on another device.
  *
  * The input's first eight bytes choose a random program, whose recording the rest changes, four bytes at a time: which entry,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Options of `whyoom replay` from any bytes: one per line, "name=value". Whatever is taken must be inside its range; whatever is
  * refused must leave the arguments alone and say why. */
 #include <stdint.h>

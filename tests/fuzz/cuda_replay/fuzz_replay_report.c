@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The whole of `whyoom replay` on any bytes: the first byte chooses the wishes, the rest is a file of trace lines. Whatever the
  * recording says, there is a report or a message, no control character reaches a terminal, and figures agree with each other. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random patterns through everything that makes patterns of patterns: classes, exponents, steady state, transforms, pairs, steps
  * that are completed. Each
  * byte pair is a request; the properties that must hold whatever the program did stand in check_*. */

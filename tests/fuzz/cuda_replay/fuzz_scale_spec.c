@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Specifications of scalings and transforms: any text gives values in their ranges or a message with a place. */
 #include <stddef.h>
 #include <stdint.h>

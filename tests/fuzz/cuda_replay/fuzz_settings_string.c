@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes settings strings: the first byte chooses the version of torch. Checks: a refusal changes nothing and has a message; what
  * is accepted lies in its bounds, and is the same after being shown and read again. */
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as trace lines. Properties: a recording is valid, the same when its bytes come in pieces, and goes through the line
  * form and back without a change; a refusal has a message and a place inside of the input. */
 #include "cuda_replay/recording/json/trace_lines.h"

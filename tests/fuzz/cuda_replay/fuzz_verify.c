@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the proof: any recording x any sizes of a job x any proposals. Three parts of text, so that seeds can be read: a line of
  * sizes ("micro_batch=8 allocated=7e9 measured_peak=nan"), a line of proposals divided by ';', and trace lines. Without trace
  * lines the pattern is reconstructed from the sizes, and only then does a measured run bind it.

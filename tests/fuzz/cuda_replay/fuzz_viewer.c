@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The page of any recording, and its comparison with itself: the first two bytes choose the part and the categories, the rest is
  * a file of trace lines. Whatever it says, the page is well-formed, holds nothing that means something to a browser, and nothing
  * grew between a recording and itself. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as accounting text, or as a script's head, behind the first line that each reader begins with; the first byte chooses
  * it. Properties: a state is one of SLURM's names; an ending has a state and stands behind the figures of its job; sizes and
  * counts are never negative.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Properties: cleaned text stays within its buffer, holds no control characters, is valid UTF-8 where that is promised, and
  * cleaning it again changes nothing. */
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as the rows of torchelastic's block about the first failure. Properties: there is one block, whose rank is known or
  * unknown and nothing else, and whose numbers are whole. */
 #include "tests/fuzz/scan_target.h"

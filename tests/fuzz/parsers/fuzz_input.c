@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the input reader: the bytes arrive through a descriptor, as a plain text, compressed, or as an archive, whichever they
  * look like. Checks: plain bytes come out as they went in, also those behind a gzip member, the amount and the text do not depend
  * on the size of the reads, a failure comes once, and the end is final. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as the rows of a monitoring trace; the first byte chooses the header. Properties: a card has one event in a trace of
  * one format; the last figure is not above the peak; a mean lies within what was printed; chunks do not matter. */
 #include "tests/fuzz/scan_target.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Properties: matches lie inside the text, go from left to right, and are bounded in number; fields hold ordered intervals; the
  * checker takes any expression. */
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Property: the prefilter finds what the slow reference finds, from any place on, in any bytes. The input itself supplies some of
  * the literals, so that windows of all kinds are tried. */
 #include <stdbool.h>

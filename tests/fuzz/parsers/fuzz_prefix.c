@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Properties: a prefix lies inside its line, and so do host and source; the rank is known or unknown, nothing else; unboxing only
  * ever takes away. */
 #include <stdbool.h>

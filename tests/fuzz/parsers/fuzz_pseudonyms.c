@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names out of any text: what is rewritten stays as it is when it is rewritten again, and hides a name that was learned. */
 #include <stdint.h>
 

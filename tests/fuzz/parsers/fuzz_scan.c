@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes through the whole scanner with the compiled-in patterns. Properties: the evidence does not depend on how the input
  * was cut into chunks, nor on the prefilter; every place lies inside the input; line numbers count line feeds.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A scan that is kept and gone on from, with bytes of the state changed in between, as in a store that somebody else made. Either
  * the state is refused, or the scanner goes on: no crash, ordered numbers, clean texts. A state that was not changed is taken.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes behind keys that knobs know, in front of them, and around them. Properties: a setting has knob, key, value and style,
  * and the same path however the input is cut; the place begins with the key and ends with the value when nothing had to be
  * cleaned. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as the rest of PyTorch's out-of-memory messages, in three forms. Properties: sizes are not negative and their
  * intervals ordered, texts are clean, places lie inside the input, and a card has one index. */
 #include "tests/fuzz/scan_target.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as the rest of a Python traceback. Properties: a traceback names an exception or has its message, unless the input
  * ends inside of it: then it shows its first line; texts are clean, places lie inside the input. */
 #include "tests/fuzz/scan_target.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes every reader of numbers and units over arbitrary bytes. Checks: a reader moves its view forward on success and not at
  * all on failure, results are in bounds and ordered, and what is printed reads back as the same value. */
 #include <math.h>

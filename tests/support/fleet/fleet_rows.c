@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of jobs written as words. See fleet_rows.h. */
 #include "tests/support/fleet/fleet_rows.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of jobs written as words, for tests of stores and of what is made of them. */
 #ifndef WO_TEST_FLEET_ROWS_H
 #define WO_TEST_FLEET_ROWS_H

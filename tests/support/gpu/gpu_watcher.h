@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What watches a replay on a card in tests: counts guards and progress, and interrupts after a given step; and which functions of
  * the driver may fail. Included after cmocka.h. */
 #ifndef WO_TEST_GPU_WATCHER_H

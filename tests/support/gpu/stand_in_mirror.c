@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stand-in driver's log, foretold. See stand_in_mirror.h. */
 #include "tests/support/gpu/stand_in_mirror.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the stand-in CUDA driver (tests/stand_in/stand_in_cuda.c) writes to its log, written by a model device that gives the
  * stand-in's addresses: a run of an allocator on it says which lines the card should have seen. */
 #ifndef WO_TEST_STAND_IN_MIRROR_H

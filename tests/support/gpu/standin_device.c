@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stand-in card as the device of an allocator model. */
 #include "tests/support/gpu/standin_device.h"
 

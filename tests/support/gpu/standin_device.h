@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stand-in card (standin.h) as the device of an allocator model (cuda_replay/allocator/device.h). */
 #ifndef WO_STANDIN_DEVICE_H
 #define WO_STANDIN_DEVICE_H

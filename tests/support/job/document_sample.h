@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs of text with everything that a page draws, for the tests of analyzer/document/. */
 #ifndef WO_TEST_DOCUMENT_SAMPLE_H
 #define WO_TEST_DOCUMENT_SAMPLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs made of text, for the tests of analyzer/: read, told, turned into facts and into a report.
  *
  * A test program loads its rules once (the compiled-in ones, or a few of its own) and gets them as its state. */

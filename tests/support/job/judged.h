@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of whole logs with their verdicts (tests/judged/). */
 #ifndef JUDGED_H
 #define JUDGED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A report made by hand: a fragmented card, eight ranks, two fixes, everything that a writer can be asked to write.
  *
  * Tests take it and change what they are about. All of it is plain data in one struct; nothing is to be released. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reports on the five sample jobs, for the tests of what they say: the whole program is run once for each. */
 #ifndef WO_TEST_SAMPLE_REPORTS_H
 #define WO_TEST_SAMPLE_REPORTS_H

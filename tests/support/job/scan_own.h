@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of the scanner share besides scan_sample.h: a few patterns of their own, marks whose places are checked, and the
  * comparison of a log's evidence over all chunkings. */
 #ifndef WO_SCAN_OWN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of the scanner and of its readers share: the compiled-in patterns, logs that are put together piece by piece,
  * and scans of them in chunks of any size. Included after cmocka.h. */
 #ifndef WO_SCAN_SAMPLE_H

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes samples/lora-7b-24g/trace-90817.jsonl: what the job of that sample asked of PyTorch's allocator, in whyoom's line form.
 
 Every size follows from the shapes that the job's log prints: Qwen2.5-7B frozen in fp16, LoRA of rank 128 on q, v, o and on the MLP

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An encoder of pickles. After each value `done_value` does what the open container needs: SETITEM or APPEND in protocol 0, the
  * ends of batches in the others. */
 #include "tests/support/recording/pickle_writer.h"

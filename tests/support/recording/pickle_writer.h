@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes pickles as Python (protocols 0 to 5) and torch's C++ code write them: for tests, fuzz seeds and the bench.
  *
  * The caller says what comes, in order; containers say how many members they will have:

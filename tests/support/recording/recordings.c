@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Comparing recordings by content: stacks and texts may be numbered otherwise. */
 #include "tests/support/recording/recordings.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recordings in tests: reading them out of memory, piece by piece, and comparing them. */
 #ifndef WO_TEST_RECORDINGS_H
 #define WO_TEST_RECORDINGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the folder from the tree's own place, never from the working directory. */
 #include "tests/support/recording/shared_traces.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recorded snapshots beside the tree (../shared/corpus/snapshots): tests that use them are skipped where they are missing. */
 #ifndef WO_TEST_SHARED_TRACES_H
 #define WO_TEST_SHARED_TRACES_H

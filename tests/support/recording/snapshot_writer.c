@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Segments, traces, settings and annotations of made-up snapshots, in the shape of each version. */
 #include "tests/support/recording/snapshot_writer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Snapshots as torch writes them, of any size and version, through the pickle writer. */
 #ifndef WO_TEST_SNAPSHOT_WRITER_H
 #define WO_TEST_SNAPSHOT_WRITER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The writer of the line form: header, frames, stacks, annotations, notes, then each device with its entries and segments.
  *
  * Lines are put together in one buffer that is handed to the sink when it is nearly full, so that memory does not grow with the

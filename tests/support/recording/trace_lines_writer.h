@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The writer of the line form of recordings, for tests and benchmarks: what it writes, the reader takes for an equal recording. */
 #ifndef WO_TESTS_TRACE_LINES_WRITER_H
 #define WO_TESTS_TRACE_LINES_WRITER_H

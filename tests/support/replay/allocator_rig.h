@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An allocator on a device that is not there, with a log of its events as text, for tests of single rules.
  *
  * An event is logged as "name:size ", with sizes as 20M when they are whole MiB. Addresses ascend, so that the first segment is

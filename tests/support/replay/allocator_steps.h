@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sequences of requests made of bytes, run on the model and on the plain allocator side by side. After each step both must have
  * told the same events, returned the same, and count the same; the model must be valid, and its walk must show the same blocks.
  * The first bytes choose the version of torch, the settings and the device. Any bytes are a sequence. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The invariants of the model: everything that two places know, recounted. */
 #include "tests/support/replay/allocator_valid.h"
 

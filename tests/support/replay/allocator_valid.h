@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The invariants of the allocator model, recounted. */
 #ifndef WO_TESTS_ALLOCATOR_VALID_H
 #define WO_TESTS_ALLOCATOR_VALID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Walks over the leaves of an order. */
 #include "tests/support/replay/block_order_valid.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of an order's leaves. */
 #ifndef WO_TESTS_BLOCK_ORDER_VALID_H
 #define WO_TESTS_BLOCK_ORDER_VALID_H

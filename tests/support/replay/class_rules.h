@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of classification in words, for messages. */
 #ifndef WO_TESTS_CLASS_RULES_H
 #define WO_TESTS_CLASS_RULES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns are unrolled by steady.h, whose own tests hold it to be right. */
 #include "tests/support/replay/cut_steps.h"
 #include "cuda_replay/pattern/alloc_pattern_valid.h"

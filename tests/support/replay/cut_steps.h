@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of which the end is known: several in a row, cut at an allocation of the last as if it had been refused. What a
  * completion makes of that is held against what was cut off. */
 #ifndef WO_TEST_CUT_STEPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of layers as trace lines. */
 #include "tests/support/replay/layered_program.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A program written as trace lines: weights, layers whose activations a backward pass frees, and stacks that say what each is. */
 #ifndef WO_TEST_LAYERED_PROGRAM_H
 #define WO_TEST_LAYERED_PROGRAM_H

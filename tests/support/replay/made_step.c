@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the step down in the order in which PyTorch would ask: forward, loss, backward in reverse, the optimizer. */
 #include "tests/support/replay/made_step.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A made-up training step of a transformer with known dimensions: what classification and scaling are tested on, because the same
  * step can be made at any other batch and length. */
 #ifndef WO_TEST_MADE_STEP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Small programs for the tests of memory over time, attribution, pins and plots. */
 #include "tests/support/replay/memory_over_time_sample.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Small programs for the tests of memory over time, attribution, pins and plots: made request by request, run over the model. */
 #ifndef WO_TEST_MEMORY_OVER_TIME_SAMPLE_H
 #define WO_TEST_MEMORY_OVER_TIME_SAMPLE_H

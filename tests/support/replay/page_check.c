@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of pages. See page_check.h. */
 #include "tests/support/replay/page_check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What holds of every page of a recording, whatever is in the recording. */
 #ifndef WO_TEST_PAGE_CHECK_H
 #define WO_TEST_PAGE_CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator's rules once more, in the plainest way: every block in one list, every search a walk over all of them. Slow, and
  * easy to hold against docs/allocator.md; the fast model must agree with it on any sequence of requests (allocator_steps.h).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The blocks of the plain allocator (plain_allocator.h), and what happens to them one by one: cuts, merges, frees. */
 #ifndef WO_TEST_PLAIN_BLOCKS_H
 #define WO_TEST_PLAIN_BLOCKS_H

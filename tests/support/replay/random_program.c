@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The random programs. What the allocator model does comes through its observer, in the order in which torch would record it. */
 #include "tests/support/replay/random_program.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs at random, run through the allocator model and recorded as PyTorch would record them.
  *
  * What comes out is a recording like those that the readers make: entries, and the segments at the end. The first entries can be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recordings out of text, and back. */
 #include "tests/support/recording/trace_lines_writer.h"
 #include "tests/support/replay/trace_sample.h"

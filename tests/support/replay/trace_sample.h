@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recordings out of text by a reader of choice, and into the line form, for the tests of the JSON readers. */
 #ifndef WO_TEST_TRACE_SAMPLE_H
 #define WO_TEST_TRACE_SAMPLE_H

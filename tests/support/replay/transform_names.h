@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All transforms, in the order of their table. */
 #ifndef WO_TRANSFORM_NAMES_H
 #define WO_TRANSFORM_NAMES_H

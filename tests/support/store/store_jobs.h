@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs of a made-up archive, for tests of stores. */
 #ifndef WO_TEST_STORE_JOBS_H
 #define WO_TEST_STORE_JOBS_H

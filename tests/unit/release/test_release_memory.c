@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of memory of the static program (packaging/release/memory.c) against those of the system: every length up to
  * several strides, at every place of a block, in front of a page that must not be touched, and every overlap. */
 #include <setjmp.h>

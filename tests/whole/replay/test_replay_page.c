@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `whyoom replay --format html`, `--diff` and `--where` as users call them: every recording has a page, whatever the model says
  * of it; mistakes are messages. */
 #include <setjmp.h>

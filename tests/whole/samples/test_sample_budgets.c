@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The budgets of the sample jobs whose owners wrote one: what belongs to which weights, what each card and each rank holds. */
 #include "tests/support/job/sample_reports.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The facts of the five sample jobs: every value that the post-mortems give, so that a fact that gets lost fails here. */
 #include "tests/support/job/sample_reports.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The five sample jobs, each a real post-mortem, through the whole program: what the report must say, and what it must not
  * propose. The goldens hold the reports word for word; this file says which of their points are right for a reason.
  *

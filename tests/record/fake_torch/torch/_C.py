@@ -89,3 +89,5 @@ def snapshot():
                 "expandable_segments": False, "pinned_num_register_threads": 1, "release_lock_on_cudamalloc": False,
                 "pinned_use_cuda_host_register": False, "roundup_power2_divisions": {}}
     return {"segments": shown, "device_traces": [list(history or [])], "allocator_settings": settings}
+
+# SPDX-License-Identifier: Apache-2.0

@@ -25,3 +25,5 @@ def allocate(size):
     """An allocation of so many bytes on a card of 64 MiB."""
     cuda._lazy_init()
     return _C.allocate(size)
+
+# SPDX-License-Identifier: Apache-2.0

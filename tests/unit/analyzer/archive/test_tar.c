@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tar archives to lists, to jobs, and to bytes of a store and back. */
 #include "analyzer/archive/tar.h"
 

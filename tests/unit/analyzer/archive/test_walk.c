@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Folders to jobs: analyzer/archive/walk.c. */
 #include "analyzer/archive/walk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The budget's arithmetic: every component by itself, and published cases with their sources. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Budgets from the files of a job: which settings and counts become inputs, and what the log's figures say beside the table. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Causes: the scoring formula, what excludes what, and that nothing undecided fires. Rules of the test's own. */
 #include <setjmp.h>
 #include <stdarg.h>

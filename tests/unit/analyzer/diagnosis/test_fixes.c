@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fixes: nothing that is set already or conflicts is proposed, savings are ordered intervals, changes are written as the user
  * writes them, and the effective batch is kept. */
 #include <setjmp.h>

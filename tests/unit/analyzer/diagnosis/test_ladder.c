@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ladder upwards: bounds that hold what they should, accumulation that keeps the global batch, settings read from names, and
  * silence where no run that fits is known. */
 #include <setjmp.h>

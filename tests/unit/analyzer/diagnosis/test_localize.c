@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Commands and sentences are those of the system and the cards that the log shows; Linux and NVIDIA where it shows none. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Changed settings are written the way the user wrote them: same key, same style, same way to say true. */
 #include <setjmp.h>
 #include <stdarg.h>

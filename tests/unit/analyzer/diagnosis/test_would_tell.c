@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What would settle a finding: comparisons that rounding leaves open, near misses, and questions between two findings; rules that
  * are off; and how a rule decided (`rules why`). */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The HTML page of one job as a browser takes it: analyzer/document/html_*.c. */
 #include <setjmp.h>
 #include <stdarg.h>

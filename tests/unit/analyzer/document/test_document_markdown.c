@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The Markdown of one job: analyzer/document/markdown*.c. */
 #include <setjmp.h>
 #include <stdarg.h>

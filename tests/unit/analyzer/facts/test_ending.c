@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about how a job ended and what its host's memory was made of, and the causes that name endings: the first finding of logs
  * in many wordings. */
 #include <setjmp.h>

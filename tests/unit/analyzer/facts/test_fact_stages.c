@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The list of stages that make facts (analyzer/facts/fact_stages.def): its order, and that each stage sets what it says. */
 #include <setjmp.h>
 #include <stdarg.h>

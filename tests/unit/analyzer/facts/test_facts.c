@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts: what a job knows, by name, with unit and origin. The arithmetic of a card's memory has its own tests (test_memory.c),
  * and so have settings. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The figures of a memory failure: what each generation of the message gives, what follows from it, and what cannot be true. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about the model: counts of several models, printed shapes and the table of known ones, number formats, weights. */
 #include <setjmp.h>
 #include <stdarg.h>

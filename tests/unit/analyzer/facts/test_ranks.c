@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ranks of a job: who failed, who followed, and what that tells. */
 #include <setjmp.h>
 #include <stdarg.h>

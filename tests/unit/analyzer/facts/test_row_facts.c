@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of ranks and cards, and the facts of the time line, as rules see them: conditions over jobs made of text. */
 #include <setjmp.h>
 #include <stdarg.h>

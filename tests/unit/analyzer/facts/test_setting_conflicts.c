@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings that the inputs give several values for: which one counts, where it can be changed, and why the others do not count.
  */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings: which of the values that the inputs give for a knob counts, and how it is read. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Signs beside the failure: frames, survived failures, XLA's program, remarks on the allocator's settings. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes that tell: which shapes of a job have the size of the refused request, and which only nearly have it. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which release of PyTorch a job ran: what is printed, the failure's own words, and what of several counts; and what follows from
  * it for the variable that configures the allocator. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files of a folder sorted into jobs: analyzer/files/grouping.c. */
 #include "analyzer/files/grouping.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What file names tell: analyzer/files/names.c. */
 #include <setjmp.h>
 #include <stdarg.h>

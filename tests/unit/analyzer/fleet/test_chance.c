@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exact tests of counts: analyzer/fleet/chance.c. */
 #include "analyzer/fleet/chance.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the rows of a store say together: analyzer/fleet/. */
 #include "analyzer/fleet/fleet.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings that divide a sweep: analyzer/fleet/fleet_split.c and fleet_sweeps.c. */
 #include "analyzer/fleet/fleet_split.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Words of a call to jobs, by names alone: no file of these is there, but for a scratch folder. */
 #include "analyzer/intake/intake.h"
 

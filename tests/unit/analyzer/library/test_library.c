@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libwhyoom against the program: the same reports, byte for byte, from files and from memory, on many threads, and what it says
  * of wrong arguments. */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A following with a clock and a watcher of the test: analyzer/live/follow.c, follow_look.c, live_folders.c. */
 #include "analyzer/live/follow.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When jobs have ended, by a clock that the test sets: analyzer/live/live_jobs.c, hash_map.c. */
 #include "analyzer/live/live_jobs.h"
 

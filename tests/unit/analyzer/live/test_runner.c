@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Commands for failed jobs, by a clock that the test sets: analyzer/live/runner.c. */
 #include "analyzer/live/runner.h"
 

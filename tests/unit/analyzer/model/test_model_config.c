@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* config.json and safetensors headers: the shape, the count, and what is no such file. */
 #include <setjmp.h>
 #include <stdarg.h>

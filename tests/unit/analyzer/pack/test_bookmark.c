@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A log that is read in two goes has the evidence, bit by bit, and the report of one that is read in one: logs of this tree and
  * of the corpus beside it, many in one file and one many times, cut anywhere, with bookmarks anywhere. */
 #include <dirent.h>

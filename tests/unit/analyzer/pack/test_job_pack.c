@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A job that is packed and restored has the report of the job itself: on all logs of this tree, and of the corpus beside it. */
 #include <dirent.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Changed files: scripts, YAML, JSON, Hydra overrides; line ends; files that were changed in between. */
 #include "analyzer/patch/patch.h"
 

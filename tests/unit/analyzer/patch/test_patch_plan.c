@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which lines of which files a chosen fix changes, and what is told where none can be: jobs of a log, a script and a
  * configuration through the diagnosis with the compiled-in rules. */
 #include <setjmp.h>

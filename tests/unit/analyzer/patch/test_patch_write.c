@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that a patch writes: all of them or none, with their owner and mode, and only if the whole fix is proven. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON report: analyzer/report/report_json.c against docs/schema/report-1.schema.json and the promises in it. */
 #include <setjmp.h>
 #include <stdarg.h>

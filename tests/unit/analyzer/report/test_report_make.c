@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The report as a value: parts of the card's memory, folded consequences, facts, the line to resubmit with. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A report as a row: analyzer/report/report_row.c. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The report for people: analyzer/report_text*.c. What it says, and that it fits every page. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Accounting of many jobs in one file: analyzer/scan/accounts.c. */
 #include "analyzer/scan/accounts.h"
 

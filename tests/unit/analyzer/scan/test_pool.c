@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads over items: analyzer/scan/pool.c. */
 #include "analyzer/scan/pool.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The first screen: its lines at every width, what is left out first, and every allocation that can fail. */
 #include <setjmp.h>
 #include <stdarg.h>

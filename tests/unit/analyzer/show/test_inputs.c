@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs as words of a command line. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A store gives back what was put into it, knows which jobs are as they were, and answers questions. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A store holds whole transactions, whenever its process is killed and whichever write fails. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* docs/store.md and the store agree: every column is on the page, and every query on it runs and has an answer. */
 #include <setjmp.h>
 #include <stdarg.h>

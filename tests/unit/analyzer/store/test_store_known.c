@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs that a scan passes over: what the store knows of them, folder by folder, and when it no longer does. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Merging stores: whatever their order, the result is that of one store; what is damaged is named and leaves nothing. */
 #include <fcntl.h>
 #include <inttypes.h>

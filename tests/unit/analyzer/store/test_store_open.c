@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that are no store, or cannot be used as one: one clear message each, and the file stays as it is. */
 #include <dirent.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the scans of merged stores leave to be wished: shards that are missing, stopped, came twice or are behind. */
 #include <inttypes.h>
 #include <setjmp.h>

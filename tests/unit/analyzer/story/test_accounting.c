@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Accounting text: its states and codes, the readers at their edges, and which rows the story takes together with a log. */
 #include <setjmp.h>
 #include <stdarg.h>

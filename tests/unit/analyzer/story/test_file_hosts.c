@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Hosts in the names of files, told by what else calls a host so. */
 #include <setjmp.h>
 #include <stdarg.h>

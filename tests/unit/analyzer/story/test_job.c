@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs: inputs, what could not be read, limits, and memory that runs out anywhere between the rules and the report. */
 #include <setjmp.h>
 #include <stdarg.h>

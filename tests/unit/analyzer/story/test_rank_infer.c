@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rank that srun's lines leave for a memory message without one, and every case in which they leave a choice. */
 #include <setjmp.h>
 #include <stdarg.h>

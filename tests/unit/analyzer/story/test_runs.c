@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of the program in one log: where they begin, which one the diagnosis is about, what they show together. */
 #include <setjmp.h>
 #include <stdarg.h>

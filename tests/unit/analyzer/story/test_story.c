@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The story of a job: the first failure, what follows from it, how the job ended. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The story without memory: times, runs, attempts, ranks and restarts say that there is none, or tell the whole story. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Failures that a program caught and survived, and exceptions that only echo another failure. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which rank was first: times of many forms, clocks that differ, launchers' accounts, files in any order. */
 #include <setjmp.h>
 #include <stdarg.h>

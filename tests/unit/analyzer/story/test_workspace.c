@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs that are read one after the other in one workspace find what each finds by itself; and what is passed over in a long log,
  * or only counted, is found as well by looking at every line. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reports over many jobs: analyzer/table/, in all formats. */
 #include "analyzer/table/table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The HTML page as a browser takes it: analyzer/table/html_*.c. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the samples' diagnoses to proposals and sizes: figures as they stand in the logs. */
 #include "analyzer/verify/verify_plan.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator model under default settings: pools, best fit, splitting, merging, frees, emptying, out of memory. */
 #include "tests/support/replay/allocator_valid.h"
 #include "tests/support/replay/allocator_rig.h"

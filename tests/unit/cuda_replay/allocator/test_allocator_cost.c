@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cost of requests that do not fit: the blocks and pools that they visit (wo_allocator_steps) grow with the number of
  * requests, not with its square. Nothing here looks at a clock. */
 #include "cuda_replay/allocator/allocator.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Expandable segments in the allocator model. */
 #include "tests/support/replay/allocator_valid.h"
 #include "tests/support/replay/allocator_rig.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator model under limits: memory fraction, garbage collection, max_split_size, the size of large segments. */
 #include "tests/support/replay/allocator_valid.h"
 #include "tests/support/replay/allocator_rig.h"

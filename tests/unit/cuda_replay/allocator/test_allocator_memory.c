@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator model when its own memory is out: every allocation of a long sequence fails once, then all from one on. The model
  * says WO_E_NOMEM, stays valid, and does the same work when asked again. */
 #include "tests/support/replay/allocator_rig.h"

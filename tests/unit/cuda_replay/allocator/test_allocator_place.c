@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Start states of the allocator model: placed, refused, walked; the way through walk and place gives the same allocator. */
 #include "tests/support/replay/allocator_valid.h"
 #include "tests/support/replay/allocator_rig.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The model against the plain allocator: random sequences under random settings and versions, compared after each step. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Private pools of the allocator model: graph captures, MemPools, what is released when. */
 #include "tests/support/replay/allocator_valid.h"
 #include "tests/support/replay/allocator_rig.h"

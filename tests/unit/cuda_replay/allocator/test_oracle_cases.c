@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator model against answers of the real allocator: tests/oracle/cases/, in the line form.
  *
  * A case's requests go to the model over a stand-in card with the case's capacity, addresses and seed; everything that the model

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Categories: by frame, annotation and metadata, the first one counts, and no expression hangs. */
 #include "cuda_replay/category/look.h"
 

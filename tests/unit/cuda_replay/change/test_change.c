@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Filling a change: items add up, what is refused leaves it alone, and its settings take the place of the recorded ones. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exponents: a step of known dimensions, scaled, must be the step that is made at the other dimensions, byte for byte. */
 #include "cuda_replay/change/scale.h"
 

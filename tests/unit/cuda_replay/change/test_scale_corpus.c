@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Predictions against real pairs of runs: from one recording, and with the pair given. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exponents read off two recordings of a made step: they must scale the first to the second exactly, also when operators are
  * missing on one side; what does not fit is rejected with its reason. */
 #include "cuda_replay/change/scale_from_two.h"

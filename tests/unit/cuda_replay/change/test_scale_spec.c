@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The texts behind --scale and --transform. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Transforms on a made step: what must shrink, by how much, and what must stay. */
 #include "cuda_replay/change/transforms.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Classes of a made step, and the rules one by one on small patterns. */
 #include "cuda_replay/classes/classify.h"
 

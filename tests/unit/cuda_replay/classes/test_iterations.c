@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Boundaries of iterations by each of their sources. */
 #include "cuda_replay/classes/iterations.h"
 

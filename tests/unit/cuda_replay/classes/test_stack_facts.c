@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What stacks say: a table of stacks as PyTorch writes them, and the facts that must come out. */
 #include "cuda_replay/classes/stack_facts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which frames speak for a stack: a table of file names, and stacks as PyTorch records them. */
 #include "cuda_replay/classes/user_frame.h"
 

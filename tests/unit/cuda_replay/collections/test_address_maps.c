@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ordered and the unordered address map against a plain array: random changes, and each search as a walk over all. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order of blocks against a plain array: random insertions, erasures and searches, with many equal sizes. */
 #include "cuda_replay/collections/block_order.h"
 

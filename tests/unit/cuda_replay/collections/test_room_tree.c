@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tree of rooms against a plain array: random changes, and each search as a walk over all. */
 #include "cuda_replay/collections/room_tree.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Alignment of sequences: small ones against all possible alignments, long ones by what they must keep. */
 #include "cuda_replay/collections/sequence_match.h"
 

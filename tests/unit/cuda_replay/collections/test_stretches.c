@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Taken stretches of addresses against a plain sorted array: random additions and removals, and each search as a walk over all.
  */
 #include "cuda_replay/collections/stretches.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The options of `whyoom replay`: what each takes, and what a slip is told. */
 #include <setjmp.h>
 #include <stdarg.h>

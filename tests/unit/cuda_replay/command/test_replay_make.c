@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a recording to the report of `whyoom replay`: verdicts, figures, refusals, memory that is out, real recordings. */
 #include <glob.h>
 #include <setjmp.h>

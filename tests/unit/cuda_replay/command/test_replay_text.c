@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The writers of `whyoom replay`, on values made by hand: every verdict, hostile names, any width, both forms. */
 #include <setjmp.h>
 #include <stdarg.h>

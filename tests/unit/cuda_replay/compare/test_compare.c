@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two recordings: sites are matched by function and file, then by line; rows are by growth; sums add up. */
 #include "cuda_replay/compare/compare.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The GPU device over the stand-in driver: the right calls, the cap, and nothing left behind in any state. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The journal of a device, and the model device that holds itself against one: equal runs agree, and whatever one call differs in
  * is found at that call. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The device that is not there: capacity, pages, addresses by policy, what exists already. */
 #include "cuda_replay/device/device_model.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NVML and the look at the cards, over the libraries that stand in for both. */
 #include <setjmp.h>
 #include <stdarg.h>

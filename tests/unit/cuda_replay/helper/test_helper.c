@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A replay on a GPU through whyoom-gpu, as the static program does it: the stand-in card is in another process. That its reports
  * are those of a replay in one process is held by test_golden, which runs each case of a GPU in both ways. */
 #include <setjmp.h>

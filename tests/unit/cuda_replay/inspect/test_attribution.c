@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Segment maps, what fills them by class, stack and line, and the blocks that pin them. */
 #include "cuda_replay/inspect/attribution.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a snapshot without a usable history holds: sums by stream and pool, classes by stack, and when there is no run at all. */
 #include "cuda_replay/recording/json/trace_lines.h"
 #include "cuda_replay/inspect/holdings.h"

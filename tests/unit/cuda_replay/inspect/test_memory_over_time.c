@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory over time of a replay: values after each step, bins that widen, peaks and their places, the map of the peak. */
 #include "cuda_replay/inspect/memory_over_time.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Course, attribution, pins and plots of recordings of real programs, where they lie beside the tree. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lives of blocks and ranges: what the entries say, what is smoothed over where they contradict each other, and the same sums as
  * the allocator's model on real recordings. */
 #include "cuda_replay/lives/lives.h"

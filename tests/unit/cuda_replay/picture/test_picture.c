@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recordings as values that can be drawn: cuda_replay/picture/picture.c. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Round axes, class order, and the writing of SVG: the parts that both plots are made of. */
 #include "cuda_replay/plot/plot.h"
 

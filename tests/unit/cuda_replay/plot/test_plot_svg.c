@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The SVG plot: well-formed whatever the names, stable, bounded, right with and without classes, failures and stacks. */
 #include "cuda_replay/plot/plot.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The terminal chart: at most 16 lines of the width asked for, in either set of characters, whatever the run. */
 #include "cuda_replay/plot/plot.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arming a command for recording: options, the environment, folders that cannot be used, words that keep Python from it. What
  * happens in Python is tested by tests/record/. */
 #include <setjmp.h>

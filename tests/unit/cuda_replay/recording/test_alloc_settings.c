@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings strings of the caching allocator: what each version reads, what it refuses and how that is told, and the way back. */
 #include "cuda_replay/recording/settings.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is kept once: texts, frames, stacks, streams and pools, also when there are many, and when memory is out. */
 #include <setjmp.h>
 #include <stdarg.h>

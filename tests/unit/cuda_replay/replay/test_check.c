@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The check of recordings: published ones, random ones, changed ones, and those that cannot be checked. */
 #include <setjmp.h>
 #include <stdarg.h>

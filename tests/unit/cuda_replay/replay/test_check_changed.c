@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recordings whose segments were changed: each change is noticed, or counted among what the comparison leaves out. */
 #include <setjmp.h>
 #include <stdarg.h>

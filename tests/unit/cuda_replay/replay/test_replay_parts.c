@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a check and a replay are made of: the address map, the start, patterns, the recorded device, the loop. Recordings by hand.
  */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of a made-up transformer, cut at a request and completed. Each step can be made at any length and batch, so what was cut
  * off is known; so are programs that accumulate, that build a model first, that catch their failure. */
 #include "cuda_replay/steps/step_completion.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Real steps, cut in the middle and completed: what comes out is held against what was cut off. A table of the cuts is printed.
  */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of a few steps, each of which keeps something or nothing, written as trace lines. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reconstructed patterns: their figures are those of the log, and what cannot be known is refused. */
 #include "cuda_replay/verify/reconstruct.h"
 

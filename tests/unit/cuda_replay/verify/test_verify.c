@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The proof on a hand-made job whose answers are known: 4 GiB of weights, 4 GiB of activations at a micro-batch of 8. */
 #include "cuda_replay/recording/json/trace_lines.h"
 #include "cuda_replay/verify/verify.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `verify --on gpu` on the stand-in card: what is confirmed there and what is not, the calls that the card sees, and that nothing
  * stays on it whatever fails. The job is hand-made: 4 GiB of weights, 4 GiB of activations at a micro-batch of 8. */
 #include <setjmp.h>

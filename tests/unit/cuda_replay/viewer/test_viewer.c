@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The page of a recording: sums of its columns, which blocks it keeps, its size, and names that are hostile. */
 #include "cuda_replay/viewer/viewer.h"
 

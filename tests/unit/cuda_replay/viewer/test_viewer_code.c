@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers and texts of the page's data: what the script reads is what was written, and no text can leave its string. */
 #include "cuda_replay/viewer/viewer_code.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The first step that a late recording does not hold, against the program that has it. */
 #include "cuda_replay/whatif/first_step.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Forecasts: a made step, scaled and run, must need exactly what the step made at the other sizes needs. */
 #include "cuda_replay/whatif/forecast.h"
 

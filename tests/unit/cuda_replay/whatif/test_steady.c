@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Successors, unrolled patterns and the steady state. */
 #include "cuda_replay/whatif/steady.h"
 

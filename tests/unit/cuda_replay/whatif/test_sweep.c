@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What-ifs over address orders, and the sweep over settings: figures that can be worked out by hand, order, worth, advice. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Replays on the stand-in card: its log is what the allocator decided call by call, the model agrees, and whatever fails, nothing
  * stays on the card. */
 #include <setjmp.h>

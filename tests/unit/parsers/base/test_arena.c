@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The arena: zeroed, aligned, separate pieces; a hard cap; failures that are remembered. */
 #include "parsers/base/arena.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cleaning of lines and of text for reports. */
 #include <setjmp.h>
 #include <stdarg.h>

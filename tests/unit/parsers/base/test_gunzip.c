@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Base64 and gzip in memory: whole, cut, damaged, and with too little room. */
 #include <setjmp.h>
 #include <stdarg.h>

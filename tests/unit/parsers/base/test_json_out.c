@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writing JSON: how values look, and that nothing is written after a failure. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Number readers: tables of text, result and what is left. On failure nothing is read and nothing is stored. */
 #include "parsers/base/number.h"
 

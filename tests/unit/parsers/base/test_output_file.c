@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whole files: new, replaced, streams; what is refused; what stays where something fails. */
 #include <setjmp.h>
 #include <stdarg.h>

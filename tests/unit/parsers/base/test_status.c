@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Status texts and error objects: every code has a text, messages are cut rather than overrun. */
 #include "parsers/base/status.h"
 

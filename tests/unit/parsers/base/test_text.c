@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Growing text, columns, and lines: analyzer/text.c and the page it is laid out on. */
 #include <setjmp.h>
 #include <stdarg.h>

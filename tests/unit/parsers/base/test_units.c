@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Units: what the tools print reads back as bytes and nanoseconds, and the other way round. */
 #include "parsers/base/units.h"
 

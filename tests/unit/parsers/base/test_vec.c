@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The growable array: keeps its elements while growing, stops at its cap, is unchanged by a failure. */
 #include "parsers/base/vec.h"
 

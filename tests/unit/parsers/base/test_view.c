@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Views: cutting stays inside, searching finds what a slow search finds, classes are ASCII. */
 #include "parsers/base/view.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The evidence store: tables, limits, cleaning, canonical text, and what happens when memory runs out. */
 #include <setjmp.h>
 #include <stdarg.h>

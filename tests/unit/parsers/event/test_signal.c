@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Signals by name, by words, by number and by exit code. */
 #include <setjmp.h>
 #include <stdarg.h>

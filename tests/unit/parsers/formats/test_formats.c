@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of readers: every row can be called as the scanner calls it, and every name in the packs leads to one. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns: matching, named groups into fields, checking, limits, and what happens when memory runs out. */
 #include <setjmp.h>
 #include <stdarg.h>

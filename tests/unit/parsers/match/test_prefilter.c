@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The literal prefilter: equal to the slow reference on any text, at any alignment, and at the ends of buffers. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prefixes of lines: one table of lines and what is to be read from them. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The net finds what a plain search for each literal finds: on texts made of pieces of the literals, and of any bytes. */
 #include "parsers/scan/literal_net.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The scanner: places, chunks, the lines around a failure, limits, and what happens when memory runs out. Own
  * patterns where the scanner itself is tested, the compiled-in ones for mixes of real messages. */
 #include <setjmp.h>

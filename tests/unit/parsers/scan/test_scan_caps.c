@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is left out of a line or of an input is said: limits of matching, and the other caps of one input. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers out of a total at the end of a log: which ones had further to go. */
 #include <setjmp.h>
 #include <stdarg.h>

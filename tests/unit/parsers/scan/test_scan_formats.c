@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the scanner does with the formats that its caller hands to it: readers by name, followers over the whole input, short
  * ways. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Words of an end in the records below a failure: each is found anywhere, in capitals too, though a table of letters is asked
  * first. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines longer than the scanner reads in one piece: nothing is lost at the cuts and nothing found twice. */
 #include <setjmp.h>
 #include <stdarg.h>

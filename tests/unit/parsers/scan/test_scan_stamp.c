@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The time of a line that bears none: that of the nearest line of its writer that has one. A search remembers the one before it;
  * here each event's time is held against a scan of the same log in which no other event is searched for. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines that a terminal wrapped: which are joined, which must not be, and where evidence in them stands. */
 #include <setjmp.h>
 #include <stdarg.h>

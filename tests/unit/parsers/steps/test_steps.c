@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines with memory beside training steps: their forms, and the course of a figure. What whole logs give stands in
  * tests/table/steps.txt. */
 #include <math.h>

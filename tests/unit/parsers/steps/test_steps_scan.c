@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory beside training steps, followed over a scan: what is kept when more is printed than is followed. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cost of every pattern on long hostile lines, and the lint that finds one whose cost is not linear. */
 #include <setjmp.h>
 #include <stdarg.h>

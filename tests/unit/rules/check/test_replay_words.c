@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lint's list of what replays_as may say (rules/check/replay_words.def) against the options that a replay takes. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lint: one bad pack per complaint, a good one without any, and the compiled-in packs. */
 #include <setjmp.h>
 #include <stdarg.h>

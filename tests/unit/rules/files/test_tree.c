@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON as tables: every value comes back, in the order of the text, wherever the table lies. */
 #include "rules/files/tree.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions: a table of texts with their values, a table of texts with their errors, and the limits. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The facts without which a condition cannot hold, and the texts that they must have. Each row is checked twice: the list is the
  * one that is expected, and no condition holds where one of its needs is not met, whatever the other facts are. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions over tables of rows and over the time line; what rounding leaves open; taking conditions apart. */
 #include <setjmp.h>
 #include <stdarg.h>

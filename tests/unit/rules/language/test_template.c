@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Templates: rendering of every format, and errors with their column. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values: constructors and unit names. */
 #include <setjmp.h>
 #include <stdarg.h>

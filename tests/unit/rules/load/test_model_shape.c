@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of known models: every shape adds up to its published count, names lead to the right one, and wrong tables are
  * refused. */
 #include <setjmp.h>

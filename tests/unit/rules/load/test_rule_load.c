@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loading of rule files: a good one in full, every class of error with its place, overriding, folders, and memory. */
 #include <setjmp.h>
 #include <stdarg.h>

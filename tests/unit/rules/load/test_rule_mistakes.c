@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All mistakes of a load: each once, at its place, and none that only follows from another. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The version of rules: the same for the same rules, however much of them is loaded, and another for any other rule. */
 #include <setjmp.h>
 #include <stdarg.h>

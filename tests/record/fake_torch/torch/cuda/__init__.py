@@ -42,3 +42,5 @@ def _lazy_init():
 
 def init():
     _lazy_init()
+
+# SPDX-License-Identifier: Apache-2.0

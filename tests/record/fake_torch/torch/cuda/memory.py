@@ -49,3 +49,5 @@ elif _form != "none":
         if isinstance(enabled, bool):
             raise AssertionError("the form of 2.0, with its default of one entry")
         return _now(enabled, *args, **kwargs)
+
+# SPDX-License-Identifier: Apache-2.0

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Profiler traces: what their memory events become, what is told, what is refused, and that nothing breaks the reader. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON tokenizer: tokens and places, what is let pass, what is refused, cuts, and the values of numbers. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory timelines: lifetimes matched by size, drawn ones refused with their figures. */
 #include <setjmp.h>
 #include <stdarg.h>

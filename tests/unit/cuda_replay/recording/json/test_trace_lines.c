@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The line form: what its lines become, what is refused and where, and that reading and writing undo each other. */
 #include <setjmp.h>
 #include <stdarg.h>

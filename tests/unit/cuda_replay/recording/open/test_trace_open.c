@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a file to a recording: which reader is asked, what is said about files that are no trace, pages with a snapshot in them.
  */
 #include <setjmp.h>

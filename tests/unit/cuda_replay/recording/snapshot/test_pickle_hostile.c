@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pickles that nobody wrote by accident: calls, bombs, lies about lengths, contradictions. Each gives a message or a note, at
  * once. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Snapshots of every version of torch, as every protocol writes them: what is read, chopped, cut, packed, and without memory. */
 #include <setjmp.h>
 #include <stdarg.h>

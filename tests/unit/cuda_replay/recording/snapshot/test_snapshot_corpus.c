@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recorded snapshots beside the source tree (../shared/corpus/snapshots): every figure of their README, and cut at every
  * hundredth. Without them this test says so and is skipped: some of them carry no licence, so they are no part of the source. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names in lines that are not shown. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pseudonyms: what is a name, what stands for it, and what stays. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command line, read by the tables of the commands, and the texts that come from these. */
 #include <setjmp.h>
 #include <stdarg.h>

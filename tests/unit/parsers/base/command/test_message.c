@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages to standard error: one line each, with the place that is known, and without control characters. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Figures for pictures, thinned out: parsers/base/exchange/series.c. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A measured run: what it says of other settings, and how it binds a reconstructed pattern. */
 #include <setjmp.h>
 #include <stdarg.h>

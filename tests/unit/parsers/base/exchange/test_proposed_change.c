@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The words of a rule's replays_as, read into values. */
 #include <setjmp.h>
 #include <stdarg.h>

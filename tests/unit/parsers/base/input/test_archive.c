@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tar archives: every sort of header, every place where one may be cut, and bytes that only look like one. */
 #include "parsers/base/input/archive.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* First bytes of files that are no logs, and texts that only begin like them. */
 #include "parsers/base/input/file_kind.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs: whatever arrives, plain or compressed, whole or damaged, comes out the same for every size of read; what is no regular
  * file is named and refused without waiting; every failing allocation is reported. */
 #include "parsers/base/input/input.h"

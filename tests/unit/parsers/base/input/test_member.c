@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files in archives by their paths, and parts of files. */
 #include <fcntl.h>
 #include <setjmp.h>

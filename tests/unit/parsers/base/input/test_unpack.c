@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compressed formats other than gzip: twelve lines as xz 5.4 and zstd 1.5 write them. */
 #include "parsers/base/input/unpack.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gzip from a file, which is read the fast way where whyoom was built with it, and from a pipe, which is not: the same bytes and
  * the same failure, whatever is wrong with the member. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-16 becomes UTF-8, in both byte orders and however the bytes come. */
 #include <setjmp.h>
 #include <stdarg.h>

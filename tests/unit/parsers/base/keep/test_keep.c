@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A state comes back as it was written; what is out of bounds, cut or too long is refused, whichever way it goes. */
 #include "parsers/base/keep/keep.h"
 

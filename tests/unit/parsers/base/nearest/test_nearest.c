@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names that are nearly right: slips of the pen are found, other words are not. */
 #include "parsers/base/nearest/nearest.h"
 

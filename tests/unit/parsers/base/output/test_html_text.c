@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts in HTML: parsers/base/output/html.c. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts from outside in Markdown: parsers/base/output/markdown.c. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The seal of finished texts: what it replaces, and what it leaves. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Words for the shell: what is quoted, what is refused, and that a real shell gives every word back. */
 #include <setjmp.h>
 #include <stdarg.h>

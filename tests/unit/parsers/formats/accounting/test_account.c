@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What all readers of accounting share: every state in each of their texts, and texts that are cut, chunked, or met by a lack of
  * memory. */
 #include <setjmp.h>

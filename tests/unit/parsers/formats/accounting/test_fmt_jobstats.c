@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `jobstats --json` and its packed form: jobs of many nodes, in one line and indented, chopped, and the limit of what is
  * unpacked.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of sacct: piped and in columns, any choice and order of columns, cut cells, steps, arrays, het jobs, rows without a
  * header. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `sacct --json`: old and new numbers, pretty and on one line, steps, several jobs, escapes, depth, and documents that break off.
  */
 #include <setjmp.h>

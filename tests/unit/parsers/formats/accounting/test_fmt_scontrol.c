@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `scontrol show job`: each key, values with blanks and '=', one line and many, arrays, het jobs, parts of a job. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* seff and jobstats: each key, units, shares of nodes, cards, several jobs, lines between. */
 #include <setjmp.h>
 #include <stdarg.h>

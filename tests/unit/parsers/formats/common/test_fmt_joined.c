@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages over several lines: when a line is waited for, what is given back, and what ends the waiting. */
 #include <setjmp.h>
 #include <stdarg.h>

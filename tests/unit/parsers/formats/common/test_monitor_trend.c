@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The course of a card: thinned out without a loss, the job's part of it, slopes with their interval. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* XLA's listing of buffers: the sums, the largest buffer, and where the listing ends. */
 #include <setjmp.h>
 #include <stdarg.h>

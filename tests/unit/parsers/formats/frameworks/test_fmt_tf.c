@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TensorFlow's tensors: the size that the shape and the type give. */
 #include <setjmp.h>
 #include <stdarg.h>

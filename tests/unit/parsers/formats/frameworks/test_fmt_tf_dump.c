@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The dump of TensorFlow's allocator: its figures, its largest group of chunks, and the failure that it belongs to. */
 #include <setjmp.h>
 #include <stdarg.h>

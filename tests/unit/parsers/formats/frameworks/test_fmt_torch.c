@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* PyTorch's out-of-memory messages, beyond tests/table/pytorch.txt: rounding intervals, process lists, places, cuts, what is no
  * evidence. */
 #include <setjmp.h>

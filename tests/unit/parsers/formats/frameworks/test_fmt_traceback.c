@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Python tracebacks, beyond tests/table/traceback.txt: frames that do not fit, noise between frames, what ends a traceback. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel prints around a kill: figures of the cgroup, the table of tasks, and the kill that is told of them. */
 #include <setjmp.h>
 #include <stdarg.h>

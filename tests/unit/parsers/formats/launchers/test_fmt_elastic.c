@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* torchelastic's block about the first failure, row by row and cut anywhere. */
 #include <setjmp.h>
 #include <stdarg.h>

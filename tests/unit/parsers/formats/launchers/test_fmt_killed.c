@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of "Killed": what shells print when a process was killed, and prose that holds the word. The packs find such lines
  * with an expression; a rule pack of somebody else may name the reader. */
 #include <setjmp.h>

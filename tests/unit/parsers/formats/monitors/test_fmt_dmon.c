@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nvidia-smi dmon: columns by name, rows that fit, cut anywhere. */
 #include <setjmp.h>
 #include <stdarg.h>

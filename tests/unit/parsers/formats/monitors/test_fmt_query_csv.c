@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nvidia-smi --query-gpu and its imitations: headers, units, cards, cut anywhere. */
 #include <setjmp.h>
 #include <stdarg.h>

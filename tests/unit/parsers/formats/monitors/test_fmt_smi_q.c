@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nvidia-smi -q: keys inside the right block, cards by their order, cut anywhere. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of nvidia-smi: cells by what stands in them, cut anywhere. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The smaller readers of traces: rows that do not fit, and traces that a kill cut at any byte. */
 #include <setjmp.h>
 #include <stdarg.h>

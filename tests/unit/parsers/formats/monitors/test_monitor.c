@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the readers of traces share: cells, units, time stamps, and the sums for each card. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Traces in the report: one row for each file and card, the facts, and what the writers make of them. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings: every style with its key, value and place, and what only looks like a setting. */
 #include <setjmp.h>
 #include <stdarg.h>
