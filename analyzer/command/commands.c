@@ -12,7 +12,9 @@ struct mistakes {
 
 static void note_mistake(void *context, const struct wo_err *mistake) {
   struct mistakes *const mistakes = context;
-  if (mistakes->count++ == 0) wo_message_error(mistakes->errors, (struct wo_view){0}, mistake);
+  const bool is_note = mistakes->count > 0 && mistake->file[0] == '\0'; /* that the rest was not read */
+  if (mistakes->count == 0) wo_message_error(mistakes->errors, (struct wo_view){0}, mistake);
+  if (!is_note) mistakes->count++;
 }
 
 struct wo_pack *wo_command_load(const struct wo_call *call, enum wo_load_depth depth) {
@@ -21,8 +23,8 @@ struct wo_pack *wo_command_load(const struct wo_call *call, enum wo_load_depth d
   const struct wo_load_notes notes = {.fn = note_mistake, .context = &mistakes};
   if (wo_pack_load_all_noting(call->rules_dir.ptr, depth, notes, &pack) == WO_OK) return pack;
   if (mistakes.count > 1)
-    wo_message(call->errors, call->rules_dir, "%zu more mistakes: `whyoom rules check` on this folder shows them all",
-               mistakes.count - 1);
+    wo_message(call->errors, call->rules_dir, "%zu more mistake%s: `whyoom rules check` on this folder shows them",
+               mistakes.count - 1, mistakes.count == 2 ? "" : "s");
   return NULL;
 }
 

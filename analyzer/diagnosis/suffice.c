@@ -73,6 +73,25 @@ static void add_states(const struct wo_diagnosis *diagnosis, struct wo_shortage 
                            is_range ? " to " : "", is_range ? hi : "", WO_BYTES_TEXT(capacity.number.mid)));
 }
 
+/* In the first step the optimizer makes its states: those that are still to come are not in the request. Where they may be more
+ * than the card holds, the shortage may be as much; no saving is enough for certain that does not cover that. */
+static void add_unmade_states(const struct wo_diagnosis *diagnosis, struct wo_shortage *shortage) {
+  const struct wo_value states = wo_diagnosis_fact(diagnosis, "model.states");
+  const struct wo_value capacity = wo_diagnosis_fact(diagnosis, "gpu.capacity");
+  const struct wo_value step = wo_diagnosis_fact(diagnosis, "oom.step");
+  const bool is_optimizer = wo_view_is(wo_diagnosis_fact(diagnosis, "oom.phase").text, "optimizer");
+  const bool is_first = step.is_known ? step.number.mid <= 1 : wo_diagnosis_fact(diagnosis, "oom.first_step").truth == WO_TRUE;
+  if (!shortage->is_known || !states.is_known || !capacity.is_known || !is_optimizer || !is_first) return;
+  if (wo_diagnosis_fact(diagnosis, "model.is_sharded").truth == WO_TRUE) return;
+  const double most = states.number.hi - capacity.number.lo;
+  if (most <= shortage->bytes.hi) return;
+  shortage->bytes.hi = most;
+  shortage->bytes.mid = (shortage->bytes.lo + most) / 2;
+  shortage->formula =
+      wo_arena_format(diagnosis->arena, "%.*s, or up to %s of model states - %s of the card", WO_SHOWN(shortage->formula),
+                      WO_BYTES_TEXT(states.number.hi), WO_BYTES_TEXT(capacity.number.mid));
+}
+
 /* Engines print how much they need. */
 static void add_engine(const struct wo_diagnosis *diagnosis, struct wo_shortage *shortage) {
   const struct wo_value needed = wo_diagnosis_fact(diagnosis, "oom.needed");
@@ -89,6 +108,7 @@ struct wo_shortage wo_shortage_find(const struct wo_diagnosis *diagnosis) {
   add_request(diagnosis, &shortage);
   add_cap(diagnosis, &shortage);
   add_states(diagnosis, &shortage);
+  add_unmade_states(diagnosis, &shortage);
   add_engine(diagnosis, &shortage);
   return shortage;
 }
@@ -239,13 +259,19 @@ bool wo_suffice_headroom(const struct wo_finding_fix *fix, struct wo_interval *r
 
 /* ---- The order ---- */
 
+/* Whether it frees at most a tenth of what may be missing: it is enough only if hardly anything is. */
+static bool is_trifle(const struct wo_finding_fix *fix) {
+  return fix->suffices == WO_SUFFICES_MAYBE && fix->has_saves && fix->saves_bytes.hi * 10 < fix->shortage_bytes.hi;
+}
+
 /* If the saving is unknown, cost does not count: else a guess that costs nothing would come before the first choice of the
- * rule. */
+ * rule. A trifle comes behind all that may be enough, however little it costs. */
 static unsigned place_of(const struct wo_finding_fix *fix) {
   static const unsigned places[] = {
       [WO_SUFFICES_YES] = 0, [WO_SUFFICES_MAYBE] = 1, [WO_SUFFICES_UNKNOWN] = 2, [WO_SUFFICES_NO] = 3};
-  const unsigned rank = fix->cost_rank > 0 ? fix->cost_rank : (WO_COST_RANK_MAX + 1) / 2;
-  const unsigned first = rank == WO_COST_RANK_MAX ? sizeof places / sizeof places[0] : places[fix->suffices];
+  const unsigned cost = fix->cost_rank > 0 ? fix->cost_rank : (WO_COST_RANK_MAX + 1) / 2;
+  const unsigned rank = is_trifle(fix) ? WO_COST_RANK_MAX : cost;
+  const unsigned first = cost == WO_COST_RANK_MAX ? sizeof places / sizeof places[0] : places[fix->suffices];
   return first * (WO_COST_RANK_MAX + 1) + (fix->suffices == WO_SUFFICES_UNKNOWN ? 0 : rank);
 }
 

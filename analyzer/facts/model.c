@@ -255,15 +255,32 @@ static double bytes_of_dtype(struct wo_view dtype) {
   return 0;
 }
 
+/* A setting that names the type of the weights itself, of those beside the one that counts: `--bf16 True --torch_dtype bfloat16`
+ * are two spellings of one knob, in any order. NULL for none. */
+static const struct wo_event *find_dtype(const struct wo_facts *facts, const struct wo_setting *setting) {
+  wo_each_event (event, &facts->job->events) {
+    if (event->kind != WO_KIND_CONFIG || !wo_facts_is_counted(facts->job, event)) continue;
+    const struct wo_alias *const alias = wo_facts_event_alias(setting->knob, event);
+    const bool is_named = alias != NULL && wo_view_has(alias->key, "dtype") && !wo_view_has(alias->key, "compute");
+    if (is_named && bytes_of_dtype(wo_event_text(event, WO_FIELD_VALUE)) > 0) return event;
+  }
+  return NULL;
+}
+
 /* `fp16=True` switches autocast on, which does not change the weights. A key with the type itself, or the line with the count,
  * gives their size. Returns the bytes of a weight, or 0. */
 static double read_dtype(struct wo_facts *facts, const struct wo_event *count_event) {
   const struct wo_setting *const setting = wo_facts_setting(facts, WO_VIEW("dtype"));
+  const bool is_named = setting && wo_view_has(wo_event_text(setting->event, WO_FIELD_KEY), "dtype");
+  const struct wo_event *const other = setting && !is_named ? find_dtype(facts, setting) : NULL;
   struct wo_view dtype = {0};
   wo_event_id evidence = WO_EVENT_NONE;
-  if (setting && wo_view_has(wo_event_text(setting->event, WO_FIELD_KEY), "dtype")) {
+  if (is_named) {
     dtype = setting->value.text;
     evidence = setting->event->id;
+  } else if (other) {
+    dtype = wo_event_text(other, WO_FIELD_VALUE);
+    evidence = other->id;
   } else if (count_event) {
     dtype = wo_event_text(count_event, WO_FIELD_DTYPE);
     evidence = count_event->id;

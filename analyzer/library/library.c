@@ -3,7 +3,9 @@
 #include "analyzer/library/whyoom.h"
 
 #include <assert.h>
+#include <locale.h>
 #include <string.h>
+#include <time.h>
 
 #include "analyzer/joined/joined.h"
 #include "analyzer/library/pointer.h"
@@ -156,7 +158,9 @@ static void read_and_run(const struct whyoom_request *request, int argc, char **
 static struct whyoom_request complete(const struct whyoom_request *given) {
   static const char *const dash = "-";
   struct whyoom_request request = {0};
-  if (given) memcpy(&request, given, given->request_bytes < sizeof request ? given->request_bytes : sizeof request);
+  const size_t whole = given ? given->request_bytes / sizeof(void *) * sizeof(void *) : 0; /* no half of a pointer */
+  if (given) memcpy(&request, given, whole < sizeof request ? whole : sizeof request);
+  if (!request.paths) request.path_count = 0;
   if (!request.text) return request;
   if (!request.text_name) request.text_name = "<text>";
   request.paths = &dash;
@@ -170,10 +174,29 @@ static const char *why_wrong(const struct whyoom_request *request) {
   if (!request->command) return "whyoom_run needs a command";
   while (at < COMMANDS && strcmp(commands[at].command->name, request->command) != 0) at++;
   if (at == COMMANDS) return "whyoom_run knows the commands diagnose, budget, replay and verify";
+  for (size_t i = 0; i < request->path_count; i++) {
+    if (!request->paths[i]) return "a path is NULL";
+  }
   return request->text && commands[at].command != &wo_command_diagnose ? "only a diagnosis takes a text" : NULL;
 }
 
+/* Numbers have a point in the reports, whatever the locale of the process. */
+static void run_plainly(const struct whyoom_request *request, int argc, char **argv, struct whyoom_result *result) {
+  const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  const locale_t before = plain ? uselocale(plain) : (locale_t)0;
+  read_and_run(request, argc, argv, result);
+  if (!plain) return;
+  uselocale(before);
+  freelocale(plain);
+}
+
 /* ---- The public functions ---- */
+
+double whyoom_seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 const char *whyoom_version(void) {
   return WHYOOM_VERSION;
@@ -196,7 +219,7 @@ struct whyoom_result *whyoom_run(const struct whyoom_request *given) {
     free(result);
     return NULL;
   }
-  read_and_run(&request, argc, argv, result);
+  run_plainly(&request, argc, argv, result);
   free((void *)argv);
   return result;
 }

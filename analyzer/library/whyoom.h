@@ -77,7 +77,7 @@ enum whyoom_stop {
 
 /* A call with all that it can be given. Members that are 0 or NULL are as if they were not there. */
 struct whyoom_request {
-  size_t request_bytes; /* sizeof(struct whyoom_request): later versions may have more members at the end */
+  size_t request_bytes; /* sizeof(struct whyoom_request): later versions may have more members at the end; 0: an empty request */
   const char *command;  /* "diagnose", "budget", "replay" or "verify" */
   const char *const *paths;
   size_t path_count;
@@ -91,7 +91,10 @@ struct whyoom_request {
   double (*seconds_now)(void); /* a steady clock, asked on this thread: reports of replays say how long these took */
 };
 
-/* Runs a call. */
+/* A steady clock, in seconds, for seconds_now. */
+WHYOOM_API double whyoom_seconds_now(void);
+
+/* Runs a call. The answer does not depend on the locale of the process. */
 WHYOOM_API struct whyoom_result *whyoom_run(const struct whyoom_request *request);
 
 /* Frees a result, and every text that was read from it. NULL allowed. */

@@ -36,6 +36,8 @@ static void read_whole(const struct wo_report *report, struct wo_job_sizes *size
   if (stated > 0) sizes->weights_bytes = stated;
   if (sizes->parameters > 0 && format > 0) sizes->weights_bytes = sizes->parameters * format;
   if (sizes->weights_bytes < 0 && sizes->parameters > 0 && read_least(report, trained, sizes)) return;
+  if (sizes->weights_bytes < 0 && sizes->parameters > 0)
+    sizes->states = WO_VIEW("the log does not show the number format of the weights");
   if (sizes->weights_bytes < 0 || trained < 0) return;
   if (frozen > 0) sizes->weights_bytes += frozen;
   sizes->gradients_bytes = trained * (format > 0 ? format : 2);

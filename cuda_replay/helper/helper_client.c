@@ -62,9 +62,9 @@ static bool send_request(size_t len) {
 static bool receive_answer(void) {
   const size_t head = offsetof(struct wo_helper_answer, bytes);
   ssize_t got;
-  do got = recv(the.fd, &the.answer, sizeof the.answer, 0);
+  do got = recv(the.fd, &the.answer, sizeof the.answer, MSG_TRUNC); /* the whole length of a message that is too long */
   while (got < 0 && errno == EINTR);
-  return got >= (ssize_t)head && the.answer.len == (size_t)got - head;
+  return got >= (ssize_t)head && (size_t)got <= sizeof the.answer && the.answer.len == (size_t)got - head;
 }
 
 /* Sends a request with `len` bytes and waits for its answer, in which the bytes behind those that came are 0. */
@@ -174,6 +174,13 @@ static const char *shown(const char *path) {
   return len > 100 ? path + len - 100 : path;
 }
 
+/* The same side, where it is no descriptor of the standard streams, which may be closed. */
+static int move_up(int side) {
+  const int moved = fcntl(side, F_DUPFD_CLOEXEC, 4);
+  close(side);
+  return moved;
+}
+
 /* The helper's side of the socket is its descriptor 3. Its output is that of messages: the report is not its own. */
 static int spawn(const char *path, int side, char *const *environment) {
   static char *const nothing[] = {NULL};
@@ -181,9 +188,9 @@ static int spawn(const char *path, int side, char *const *environment) {
   posix_spawn_file_actions_t actions;
   int failure = posix_spawn_file_actions_init(&actions);
   if (failure != 0) return failure;
-  if (side != 3) failure = posix_spawn_file_actions_adddup2(&actions, side, 3);
-  if (failure == 0 && side != 3) failure = posix_spawn_file_actions_addclose(&actions, side);
+  failure = posix_spawn_file_actions_adddup2(&actions, side, 3);
   if (failure == 0) failure = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  if (failure == 0 && fcntl(2, F_GETFD) < 0) failure = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   if (failure == 0) failure = posix_spawn_file_actions_adddup2(&actions, 2, 1);
   if (failure == 0) failure = posix_spawn(&the.process, path, &actions, NULL, words, environment ? environment : nothing);
   posix_spawn_file_actions_destroy(&actions);
@@ -210,6 +217,7 @@ static enum wo_status greet(const char *path, struct wo_err *err) {
                       the.end);
   }
   if (memcmp(&greeting, &mine, sizeof mine) == 0) return WO_OK;
+  note_end(); /* another program may not end by itself */
   return wo_err_set(
       err, WO_E_UNKNOWN, "%s is of whyoom %s, and this is whyoom %s%s: take both files from one release, or use --on model",
       shown(path), greeting.version, mine.version, strcmp(greeting.version, mine.version) == 0 ? " of another build" : "");
@@ -236,7 +244,13 @@ static enum wo_status open_helper(const void *state, struct wo_err *err) {
   const char *const path = place->path ? place->path : the.path;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sides) != 0)
     return wo_err_set(err, WO_E_IO, "no socket for " WO_HELPER_NAME ": %s", strerror(errno));
-  fcntl(sides[0], F_SETFD, FD_CLOEXEC);
+  sides[0] = move_up(sides[0]);
+  sides[1] = move_up(sides[1]);
+  if (sides[0] < 0 || sides[1] < 0) {
+    close(sides[0]);
+    close(sides[1]);
+    return wo_err_set(err, WO_E_IO, "no socket for " WO_HELPER_NAME ": %s", strerror(errno));
+  }
   const int failure = spawn(path, sides[1], place->environment);
   close(sides[1]);
   if (failure != 0) {
@@ -445,6 +459,11 @@ static enum wo_status open_cuda(const char *library, struct wo_cuda_driver *ret_
   /* Words for a missing answer are needed of every driver. */
   driver.error_name = cuda_error_name;
   driver.error_text = cuda_error_text;
+#define WO_CUDA(member, symbol, older, is_needed, type, parameters)                                                              \
+  if (is_needed && driver.member == NULL)                                                                                        \
+    return wo_err_set(err, WO_E_UNKNOWN, "the driver has no %s, says " WO_HELPER_NAME, symbol);
+#include "cuda_replay/device/cuda_symbols.def"
+#undef WO_CUDA
   *ret_driver = driver;
   return WO_OK;
 }

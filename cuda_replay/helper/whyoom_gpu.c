@@ -5,6 +5,7 @@
  * killed with the one that started it. Signals that ask a program to end are left to the other, which gives everything back
  * first. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -293,6 +294,7 @@ static void leave_signals(void) {
 
 static int serve(int fd) {
   const struct wo_helper_greeting greeting = wo_helper_greet();
+  fcntl(fd, F_SETFD, FD_CLOEXEC); /* a program that the driver starts would keep it open */
   leave_signals();
   if (!send_all(fd, &greeting, sizeof greeting)) return EXIT_FAILURE;
   while (receive(fd)) {

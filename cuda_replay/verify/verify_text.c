@@ -463,7 +463,7 @@ static const char *next_step(enum wo_verify_verdict verdict) {
 static void add_next(struct writer *w) {
   const struct wo_verify *const verify = w->verify;
   if (verify->verdict != WO_VERIFY_PROVEN && verify->verdict != WO_VERIFY_ACCEPTED) {
-    add_wrapped(w, wo_view_of(next_step(verify->verdict)), 0);
+    if (!verify->asked.job->sizes.is_other_allocator) add_wrapped(w, wo_view_of(next_step(verify->verdict)), 0);
     return;
   }
   wo_text_add(w->out, "\n");

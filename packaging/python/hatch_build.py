@@ -84,6 +84,9 @@ class WhyoomBuildHook(BuildHookInterface):
             print("whyoom: $WHYOOM_BINARY is not set, the wheel holds no program", file=sys.stderr)
         if not parts:
             return
+        for name, place in PARTS.items():
+            if place in parts and not os.path.isfile(parts[place]):
+                raise ValueError(f"${name} names {parts[place]}, which is no file")
         if version == "editable":
             raise ValueError("an editable install holds no program; set $WHYOOM in place of $WHYOOM_BINARY")
         build_data["tag"] = f"py3-none-{narrowest([platform_tag(path) for path in parts.values()])}"

@@ -133,12 +133,12 @@ void *memchr(const void *bytes, int wanted, size_t len) {
   const __m128i all = _mm_set1_epi8((char)wanted);
   if (len == 0) return NULL;
   const size_t most = UINTPTR_MAX - (uintptr_t)begin;
-  const byte *const last = begin + (len - 1 < most ? len - 1 : most);
+  const uintptr_t last = (uintptr_t)begin + (len - 1 < most ? len - 1 : most);
   const byte *block = block_of(begin);
   for (unsigned bits = first_bits(begin, all);; bits = equal_bits(block, all)) {
     const byte *const found = block + __builtin_ctz(bits | 1U << BLOCK);
-    if (bits != 0) return found <= last ? (void *)(uintptr_t)found : NULL;
-    if (last - block < BLOCK) return NULL;
+    if (bits != 0) return (uintptr_t)found <= last ? (void *)(uintptr_t)found : NULL;
+    if (last - (uintptr_t)block < BLOCK) return NULL;
     block += BLOCK;
   }
 }

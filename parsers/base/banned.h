@@ -6,6 +6,7 @@
 #ifndef WO_BANNED_H
 #define WO_BANNED_H
 
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

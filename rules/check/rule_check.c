@@ -174,7 +174,8 @@ static void check_pattern(struct wo_lint *lint, const struct wo_pattern_samples 
   check_id(&rule);
   struct wo_err err;
   if (wo_pattern_check(pattern, &err) != WO_OK) {
-    wo__lint_complain(&rule, err.code, "%s (at %llu)", err.message, (unsigned long long)err.offset);
+    const struct wo_lint_rule at = wo__lint_at(&rule, "regex", 0);
+    wo__lint_complain(&at, err.code, "%s (at %llu)", err.message, (unsigned long long)err.offset);
     return;
   }
   if (pattern->reader.len > 0 && wo_format_find(&wo_formats, pattern->reader) == NULL) complain_reader(&rule, pattern->reader);
@@ -375,7 +376,8 @@ static void check_fix(struct wo_lint *lint, const struct wo_fix *fix) {
   const struct wo_lint_rule at_already = wo__lint_at(&rule, "already", 0);
   if (fix->already != NULL && fix->already_say == NULL)
     wo__lint_complain(&at_already, WO_E_SYNTAX, "'already' without 'already_say'");
-  if (!is_proposed(lint->pack, fix->id)) wo__lint_complain(&rule, WO_E_SYNTAX, "no cause proposes it");
+  if (lint->pack->mistake_count == 0 && !is_proposed(lint->pack, fix->id))
+    wo__lint_complain(&rule, WO_E_SYNTAX, "no cause proposes it");
   check_programs(&rule, fix);
   check_replay(&rule, fix);
   check_replayed_changes(&rule, fix);
@@ -403,7 +405,10 @@ static void check_patterns(const struct wo_lint_rule *rule, const struct wo_sign
   const struct wo_pack *const pack = rule->lint->pack;
   for (size_t i = 0; i < sign->pattern_count; i++) {
     struct wo_known_names known = {.nearest.want = sign->patterns[i]};
-    bool is_known = false;
+    /* Patterns with a mistake, and those of such settings, were taken out. */
+    const bool is_setting = wo_view_starts(sign->patterns[i], "setting:");
+    const bool is_read = is_setting || wo_pack_index_find(pack->index, WO_SORT_PATTERN, sign->patterns[i]) != WO_NOT_FOUND;
+    bool is_known = pack->mistake_count > 0 && is_read;
     for (size_t k = 0; k < pack->pattern_count && !is_known; k++) {
       wo_nearest_offer(&known.nearest, pack->patterns[k].id);
       is_known = wo_view_equal(pack->patterns[k].id, sign->patterns[i]);

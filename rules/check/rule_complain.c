@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "parsers/base/limits.h"
 #include "rules/check/rule_check_internal.h"
 #include "rules/files/rule_json.h"
 
@@ -20,10 +21,12 @@ static const struct wo_rule_json *find_source(const struct wo_pack *pack, struct
 /* The object of a rule: of those that begin on its line, the one with its id. NULL where none is. */
 static const struct wo_tree *find_object(const struct wo_rule_json *json, const struct wo_lint_rule *rule) {
   const bool is_list = wo_tree_is(json->root, WO_TREE_ARRAY);
-  for (size_t i = 0; i < json->lines.count; i++) {
-    if (json->lines.items[i] != rule->place.line) continue;
-    const struct wo_tree *const object = is_list ? wo_tree_at(json->root, i) : json->root;
-    const struct wo_tree *const id = object == NULL ? NULL : wo_tree_child(object);
+  const struct wo_tree *object = is_list ? wo_tree_child(json->root) : json->root;
+  size_t i = 0; /* among the objects: only they have lines */
+  for (; object != NULL && i < json->lines.count; object = is_list ? wo_tree_next(object) : NULL) {
+    if (!wo_tree_is(object, WO_TREE_OBJECT)) continue;
+    if (json->lines.items[i++] != rule->place.line) continue;
+    const struct wo_tree *const id = wo_tree_child(object);
     if (id != NULL && wo_tree_is(id, WO_TREE_STRING) && wo_view_is(rule->id, wo_tree_text(id))) return object;
   }
   return NULL;
@@ -69,8 +72,7 @@ void wo__lint_complain(const struct wo_lint_rule *rule, enum wo_status code, con
   vsnprintf(message + at, sizeof message - at, format, args);
   va_end(args);
   wo_err_set(&err, code, "%s", message);
-  place(rule, &err);
-  rule->lint->complaints++;
+  if (rule->lint->complaints++ < WO_LIMIT_RULE_COMPLAINTS) place(rule, &err); /* nobody sees more */
   rule->lint->fn(rule->lint->context, &err);
 }
 

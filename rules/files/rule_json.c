@@ -91,7 +91,7 @@ static enum wo_status fail_at(const struct wo_rule_json *json, size_t offset, en
                               struct wo_err *err) {
   assert(offset <= json->text.len);
   uint64_t line = 1;
-  size_t line_start = 0;
+  size_t line_start = wo_view_starts(json->text, "\xef\xbb\xbf") && offset >= 3 ? 3 : 0; /* behind a byte order mark */
   for (size_t i = 0; i < offset; i++) {
     if (json->text.ptr[i] != '\n') continue;
     line++;

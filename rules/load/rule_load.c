@@ -22,9 +22,9 @@
 static enum wo_unit unit_of(void *context, struct wo_view name) {
   struct wo_loader *const loader = context;
   const enum wo_unit unit = wo_fact_unit(loader->pack, name);
-  if (unit == WO_UNIT_NONE && loader->status != WO_OK && wo_view_starts(name, "config.")) {
-    const bool is_knob = wo_pack_knob(loader->pack, wo_view_skip(name, 7)) != NULL;
-    if (is_knob || loader->has_unread_file) loader->uses_mistaken = true;
+  if (loader->status != WO_OK && wo_view_starts(name, "config.")) {
+    const struct wo_knob *const knob = wo_pack_knob(loader->pack, wo_view_skip(name, 7));
+    if (knob == NULL ? loader->has_unread_file : knob->place.is_mistaken) loader->uses_mistaken = true;
   }
   return unit;
 }
@@ -43,7 +43,9 @@ static const struct wo_expr *definition_of(void *context, struct wo_view name) {
     if (define == NULL ? loader->has_unread_file : define->expr == NULL) loader->uses_mistaken = true;
     return define == NULL ? NULL : define->expr;
   }
-  return wo__load_let(loader, name);
+  const struct wo_expr *const let = wo__load_let(loader, name);
+  if (let == NULL && loader->has_lost_lets && wo__load_is_name(name)) loader->uses_mistaken = true;
+  return let;
 }
 
 /* For messages: all these names. Lets come first, as a slip in one's own name is the likelier. */
@@ -162,8 +164,6 @@ static bool is_id(struct wo_view id) {
 static bool read_id(struct wo_loader *loader, const struct wo_tree *object, struct wo_view *ret_id) {
   const char *const text = wo__load_string(loader, wo_tree_child(object));
   if (text == NULL) return false;
-  if (!is_id(wo_view_of(text)))
-    return wo__load_fail(loader, wo_tree_child(object), WO_RULE_VALUE, WO_E_SYNTAX, "'%s' is no id", text);
   return wo__load_copy(loader, wo_view_of(text), ret_id);
 }
 
@@ -194,6 +194,14 @@ static bool is_put_off(struct wo_loader *loader, enum wo_sort sort, size_t slot,
   return !is_user;
 }
 
+/* The conditions of built-in rules rest on the unit of a setting that a folder replaces. */
+static bool keeps_unit(struct wo_loader *loader, const struct wo_tree *object, enum wo_sort sort, const void *rule,
+                       enum wo_unit unit) {
+  if (sort != WO_SORT_KNOB || unit == WO_UNIT_NONE || ((const struct wo_knob *)rule)->unit == unit) return true;
+  return wo__load_fail(loader, wo_tree_get(object, "unit"), WO_RULE_VALUE, WO_E_TYPE,
+                       "the built-in setting that it replaces has the unit %s", wo_unit_name(unit));
+}
+
 /* Reads one rule into its slot. The slot is cleared first: nothing of a replaced rule is left, so a user's rule is read as it is
  * in the user's file and not merged with ours. The facts that a cause needs decide whether
  * the rest of it is wanted. */
@@ -205,17 +213,20 @@ static void read_rule(struct wo_loader *loader, const struct wo_tree *object, ui
   struct wo_rule_place place = {.file = wo_view_of(loader->json->name), .line = line, .is_user = is_user};
   const size_t slot = slot_for(loader, sort, id, &place);
   void *const rule = wo__pack_rule(pack, sort, slot);
+  const enum wo_unit unit = sort == WO_SORT_KNOB && place.is_replacing ? ((struct wo_knob *)rule)->unit : WO_UNIT_NONE;
   memset(rule, 0, wo__sort_rows[sort].size);
   memcpy(rule, &id, sizeof id);
   if (sort == WO_SORT_PATTERN) pack->samples[slot] = (struct wo_pattern_samples){.pattern = slot};
   *wo__pack_place(pack, sort, slot) = place;
+  const bool has_id =
+      is_id(id) || wo__load_fail(loader, wo_tree_child(object), WO_RULE_VALUE, WO_E_SYNTAX, "'%s' is no id", id.ptr);
   loader->let_count = 0;
   const bool is_late = is_put_off(loader, sort, slot, object, is_user);
   if (is_late && sort == WO_SORT_FIX) return;
   const enum wo_part first = loader->has_user_defines ? WO_PART_HEAD : WO_PART_NEEDS;
   if (sort == WO_SORT_DEFINE && is_user) loader->has_user_defines = true;
   loader->part = is_late ? first : WO_PART_ALL;
-  const bool is_read = readers[sort](loader, object, rule);
+  const bool is_read = readers[sort](loader, object, rule) && has_id && keeps_unit(loader, object, sort, rule, unit);
   loader->part = WO_PART_ALL;
   if (!is_read) wo__pack_place(pack, sort, slot)->is_mistaken = true;
 }
@@ -232,12 +243,13 @@ static enum pass pass_of(enum wo_sort sort) {
  * compiled in have no lines; the place of their rules is the file alone. */
 static void read_file(struct wo_loader *loader, bool is_user, enum pass pass) {
   size_t index = 0;
-  for (const struct wo_tree *object = first_object(loader->json); object != NULL;
-       object = next_object(loader->json, object), index++) {
+  for (const struct wo_tree *object = first_object(loader->json); object != NULL; object = next_object(loader->json, object)) {
+    if (!wo_tree_is(object, WO_TREE_OBJECT)) continue; /* only objects have lines */
+    const uint64_t line = index < loader->json->lines.count ? loader->json->lines.items[index] : 0;
+    index++;
     const enum wo_sort sort = sort_of(object);
     if (sort == WO_SORT_NONE || pass_of(sort) != pass) continue;
     if (sort == WO_SORT_TERM && loader->depth != WO_LOAD_ALL) continue;
-    const uint64_t line = index < loader->json->lines.count ? loader->json->lines.items[index] : 0;
     read_rule(loader, object, line, is_user);
     if (loader->is_stopped) return;
   }

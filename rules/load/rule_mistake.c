@@ -68,7 +68,7 @@ struct text_walk {
 
 static void step(struct text_walk *walk, bool is_template) {
   const char c = walk->text.ptr[walk->at++];
-  if (c == '"') walk->is_quoted = !walk->is_quoted;
+  if (c == '"' && walk->is_inside) walk->is_quoted = !walk->is_quoted;
   if (!is_template || walk->is_quoted) return;
   if (c == '{') walk->is_inside = !walk->is_inside; /* a doubled brace is a brace */
   if (c == '}') walk->is_inside = false;

@@ -117,7 +117,8 @@ enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name) {
 }
 
 /* Offers the ids that may follow a prefix, and puts the prefix before the best. */
-static void offer_behind(const struct wo_pack *pack, struct wo_arena *arena, struct wo_known_names *known, struct wo_view prefix) {
+static void offer_behind(const struct wo_pack *pack, struct wo_arena *arena, struct wo_known_names *known,
+                         struct wo_view prefix) {
   struct wo_nearest nearest = {.want = wo_view_skip(known->nearest.want, prefix.len)};
   if (wo_view_is(prefix, "config.")) {
     wo__pack_offer(pack, WO_SORT_KNOB, &nearest);

@@ -35,19 +35,20 @@ typedef uint64_t seen_set;
 
 /* A key close to one that an object has is taken for it, so that it is not missed as well. */
 static bool fail_unknown_key(struct wo_loader *loader, const struct wo_tree *child, const struct wo_member *members, size_t count,
-                             seen_set *seen) {
+                             seen_set *meant) {
   struct wo_known_names known = {.nearest.want = wo_view_of(wo_tree_key(child))};
   for (size_t i = 0; i < count; i++) wo_known_offer(&known, wo_view_of(members[i].key));
   const struct wo_view best = wo_nearest_best(&known.nearest);
-  if (best.len > 0) *seen |= UINT64_C(1) << find_member(members, count, best.ptr);
+  if (wo_view_is(best, "let")) loader->has_lost_lets = true;
+  if (best.len > 0) *meant |= UINT64_C(1) << find_member(members, count, best.ptr);
   return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_UNKNOWN, "unknown key '%s'%s", wo_tree_key(child), wo_known_hint(&known));
 }
 
 /* Keys that are skipped at this depth are still checked for their names. */
 static bool load_member(struct wo_loader *loader, const struct wo_tree *child, const struct wo_member *members, size_t count,
-                        seen_set *seen, void *target) {
+                        seen_set *seen, seen_set *meant, void *target) {
   const size_t i = find_member(members, count, wo_tree_key(child));
-  if (i == WO_NOT_FOUND) return fail_unknown_key(loader, child, members, count, seen);
+  if (i == WO_NOT_FOUND) return fail_unknown_key(loader, child, members, count, meant);
   if (*seen >> i & 1) return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "key '%s' comes twice", wo_tree_key(child));
   *seen |= UINT64_C(1) << i;
   /* Not an error in a diagnosis, which never uses it. */
@@ -63,13 +64,14 @@ bool wo__load_members(struct wo_loader *loader, const struct wo_tree *object, co
   if (!wo_tree_is(object, WO_TREE_OBJECT)) return fail_type(loader, object, "an object");
   bool is_fine = true;
   seen_set seen = 0;
+  seen_set meant = 0;
   for (const struct wo_tree *child = wo_tree_child(object); child != NULL; child = wo_tree_next(child)) {
-    is_fine &= load_member(loader, child, members, count, &seen, target);
+    is_fine &= load_member(loader, child, members, count, &seen, &meant, target);
     if (loader->is_stopped) return false;
   }
   /* Compiled-in rules were checked for them when they were built. */
   for (size_t i = 0; i < count && loader->json->owned_root != NULL && !loader->is_stopped; i++) {
-    if (!members[i].is_needed || (seen >> i & 1)) continue;
+    if (!members[i].is_needed || ((seen | meant) >> i & 1)) continue;
     is_fine = wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX, "missing key '%s'", members[i].key);
   }
   return is_fine;
@@ -240,14 +242,14 @@ bool wo__load_regex(struct wo_loader *loader, const struct wo_tree *value, const
 
 /* ---- the rule language ------------------------------------------------------------------------------------------------ */
 
-/* The parser has made the mistake, and ended there. */
-static bool fail_parse(struct wo_loader *loader, const struct wo_tree *value, bool is_template) {
-  const struct wo_err *const mistake = &loader->mistake;
+/* The parser has made the mistake, and ended there. In a text that was cleaned its column would be another one. */
+static bool fail_parse(struct wo_loader *loader, const struct wo_tree *value, const char *text, bool is_template) {
+  struct wo_err *const mistake = &loader->mistake;
   if (mistake->code == WO_E_NOMEM) return wo__load_fail_nomem(loader);
-  const uint32_t column = mistake->column;
-  const bool is_name = mistake->code == WO_E_UNKNOWN;
+  if (strlen(text) != strlen(wo_tree_text(value))) mistake->column = 0;
+  const uint32_t column = mistake->column > 0 ? mistake->column : (uint32_t)strlen(wo_tree_text(value));
   if (!loader->uses_mistaken) wo__load_fail_inside(loader, value);
-  if (is_name) wo__load_fail_names(loader, value, column, is_template);
+  wo__load_fail_names(loader, value, column, is_template);
   return false;
 }
 
@@ -259,7 +261,7 @@ static bool read_template(struct wo_loader *loader, const struct wo_tree *value,
   loader->uses_mistaken = false;
   const enum wo_status status =
       wo_template_parse(&loader->pack->arena, wo_view_of(text), &loader->names, ret_template, &loader->mistake);
-  return status == WO_OK || fail_parse(loader, value, true);
+  return status == WO_OK || fail_parse(loader, value, text, true);
 }
 
 bool wo__load_template(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
@@ -274,7 +276,7 @@ bool wo__load_expr_of(struct wo_loader *loader, const struct wo_tree *value, enu
   const struct wo_expr *expr = NULL;
   loader->uses_mistaken = false;
   const enum wo_status status = wo_expr_parse(&loader->pack->arena, wo_view_of(text), &loader->names, &expr, &loader->mistake);
-  if (status != WO_OK) return fail_parse(loader, value, false);
+  if (status != WO_OK) return fail_parse(loader, value, text, false);
   if (unit != WO_UNIT_NONE && wo_expr_unit(expr) != unit) {
     return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_TYPE, "expected %s, got %s", wo_unit_name(unit),
                          wo_unit_name(wo_expr_unit(expr)));
@@ -384,8 +386,10 @@ const struct wo_expr *wo__load_let(struct wo_loader *loader, struct wo_view name
 /* A name whose expression is mistaken is kept without one: what uses it is not blamed. */
 static bool read_let(struct wo_loader *loader, const struct wo_tree *child) {
   struct wo_let let = {.name = wo_view_of(wo_tree_key(child))};
-  if (!wo__load_is_name(let.name))
+  if (!wo__load_is_name(let.name)) {
+    loader->has_lost_lets = true;
     return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "'%s' is no name", wo_tree_key(child));
+  }
   if (has_let(loader, let.name) || wo_fact_unit(loader->pack, let.name) != WO_UNIT_NONE)
     return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "the name '%s' is taken", wo_tree_key(child));
   if (!wo__load_copy(loader, let.name, &let.name)) return false;
@@ -399,14 +403,19 @@ static bool read_let(struct wo_loader *loader, const struct wo_tree *child) {
  * silently mean something else by it. */
 bool wo__load_lets(struct wo_loader *loader, const struct wo_tree *lets) {
   loader->let_count = 0;
+  loader->has_lost_lets = false;
   if (lets == NULL) return true;
   if (loader->part == WO_PART_HEAD) {
     note_lets(loader, lets);
     return true;
   }
-  if (!wo_tree_is(lets, WO_TREE_OBJECT)) return fail_type(loader, lets, "an object");
+  if (!wo_tree_is(lets, WO_TREE_OBJECT)) {
+    loader->has_lost_lets = true;
+    return fail_type(loader, lets, "an object");
+  }
   bool is_fine = true;
   for (const struct wo_tree *child = wo_tree_child(lets); child != NULL && !loader->is_stopped; child = wo_tree_next(child)) {
+    if (loader->let_count == WO_LIMIT_LETS) loader->has_lost_lets = true;
     if (loader->let_count == WO_LIMIT_LETS)
       return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_LIMIT, "more than %d named expressions", WO_LIMIT_LETS);
     is_fine &= read_let(loader, child);

@@ -70,8 +70,10 @@ static bool read_define(struct wo_loader *loader, size_t index) {
   loader->json = pending->json;
   loader->let_count = 0;
   struct wo_define *const define = &loader->pack->defines[index];
-  const bool is_fine = read_needed(loader, wo_tree_get(pending->object, "expr")) &&
-                       wo__load_members(loader, pending->object, define_members, COUNT_OF(define_members), define);
+  const bool has_needed = read_needed(loader, wo_tree_get(pending->object, "expr"));
+  loader->json = pending->json;
+  const bool is_fine = !loader->is_stopped &&
+                       wo__load_members(loader, pending->object, define_members, COUNT_OF(define_members), define) && has_needed;
   if (!is_fine) define->place.is_mistaken = true;
   if (!is_fine) define->expr = NULL;
   pending->is_being_read = false;
@@ -96,7 +98,7 @@ void wo__load_defines(struct wo_loader *loader) {
 
 static const struct wo_member off_members[] = {
     {.key = "off", .read = wo__load_skip},
-    {.key = "why", .read = wo__load_text, WO_AT(wo_off, why)},
+    {.key = "why", .read = wo__load_text, WO_AT(wo_off, why), .is_needed = true},
 };
 
 /* The reason is for a reader who looks for the missing cause a year later. */
@@ -147,6 +149,8 @@ void wo__load_apply_offs(struct wo_loader *loader) {
     if (cause != WO_NOT_FOUND) pack->causes[cause].off = off;
     if (fix != WO_NOT_FOUND) pack->fixes[fix].off = off;
     const bool is_pattern = remove_patterns(pack, off->id);
-    if (cause == WO_NOT_FOUND && fix == WO_NOT_FOUND && !is_pattern) fail_off(loader, &loader->off_pending[i], off->id);
+    const bool is_mistaken = wo_pack_index_find(pack->index, WO_SORT_PATTERN, off->id) != WO_NOT_FOUND;
+    const bool is_any = cause != WO_NOT_FOUND || fix != WO_NOT_FOUND || is_pattern || is_mistaken;
+    if (!is_any && !loader->has_unread_file) fail_off(loader, &loader->off_pending[i], off->id);
   }
 }

@@ -133,15 +133,17 @@ static bool read_value_map(struct wo_loader *loader, const struct wo_tree *value
   (void)member;
   struct wo_alias *const alias = target;
   if (!wo_tree_is(value, WO_TREE_OBJECT)) return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_TYPE, "expected an object");
+  bool is_fine = true;
   size_t total = 0;
   for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
     const char *const text = wo__load_string(loader, child);
-    if (text == NULL) return false;
-    if (strpbrk(wo_tree_key(child), "=,") != NULL || strpbrk(text, "=,") != NULL) {
-      return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "'=' and ',' cannot stand in values");
-    }
-    total += strlen(wo_tree_key(child)) + strlen(text) + 2;
+    const bool is_plain = text == NULL || (strpbrk(wo_tree_key(child), "=,") == NULL && strpbrk(text, "=,") == NULL);
+    is_fine &= text != NULL && is_plain;
+    if (!is_plain) wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "'=' and ',' cannot stand in values");
+    if (loader->is_stopped) return false;
+    total += strlen(wo_tree_key(child)) + (text == NULL ? 0 : strlen(text)) + 2;
   }
+  if (!is_fine) return false;
   char *const map = wo_arena_alloc(&loader->pack->arena, total + 1);
   if (map == NULL) return wo__load_fail_nomem(loader);
   size_t at = 0;

@@ -39,6 +39,7 @@ struct wo_loader {
   size_t mistake_count;
   bool is_stopped;                 /* memory is out, or the mistakes are too many */
   bool has_unread_file;            /* names may be defined there */
+  bool has_lost_lets;              /* of the rule being read: names may be defined there */
   bool uses_mistaken;              /* the expression being parsed: what is wrong with it follows from another mistake */
   const struct wo_rule_json *json; /* the file being read */
   enum wo_part part;

@@ -132,7 +132,8 @@ bool wo__load_pattern(struct wo_loader *loader, const struct wo_tree *object, vo
   const bool is_fine = wo__load_members(loader, object, pattern_members, COUNT_OF(pattern_members), &target);
   *pattern = target.pattern;
   *samples = target.samples;
-  /* A mistaken pattern may have its literals, or its place, in what was not read. */
-  if (loader->is_stopped || (!is_fine && pattern->literal_count == 0)) return false;
+  /* A mistaken pattern may have its literals in what was not read, and what decides about their length. */
+  const bool decides = wo_tree_get(object, "where") != NULL || wo_tree_get(object, "before_number") != NULL;
+  if (loader->is_stopped || (!is_fine && (pattern->literal_count == 0 || decides))) return false;
   return check_literals(loader, object, pattern) && is_fine;
 }

@@ -40,8 +40,8 @@ MACHINES = (
 # What a room may do to the process, and which rooms may: symbols of the C library.
 ABILITIES = {
     "the environment": ({"getenv", "secure_getenv", "setenv", "unsetenv", "putenv", "environ", "__environ"}, {"cuda_replay/record", "analyzer/terminal"}),
-    "the clock": ({"time", "clock_gettime", "clock", "gettimeofday", "localtime", "localtime_r", "gmtime", "gmtime_r"}, set()),
-    "the locale": ({"setlocale", "newlocale", "uselocale", "localeconv"}, set()),
+    "the clock": ({"time", "clock_gettime", "clock", "gettimeofday", "localtime", "localtime_r", "gmtime", "gmtime_r"}, {"analyzer/library"}),
+    "the locale": ({"setlocale", "newlocale", "uselocale", "localeconv"}, {"analyzer/library"}),
     "the standard streams": ({"stdout", "stderr", "stdin", "printf", "vprintf", "puts", "putchar", "perror", "__printf_chk"}, set()),
     "signals and the terminal": ({"signal", "sigaction", "isatty", "ioctl"}, {"analyzer/terminal"}),
     "the exit": ({"exit", "_exit", "_Exit", "quick_exit", "abort"}, {"analyzer/terminal"}),

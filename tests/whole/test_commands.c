@@ -293,7 +293,7 @@ static void test_own_rules(void **state) {
   struct wo_process_result result = RUN(NULL, "--rules", rules_folder, log_path);
   assert_int_equal(result.exit_code, 2);
   assert_non_null(strstr(result.err, "own.json:3:28: unknown unit 'kg'"));
-  assert_non_null(strstr(result.err, "2 more mistakes: `whyoom rules check` on this folder shows them all\n"));
+  assert_non_null(strstr(result.err, "2 more mistakes: `whyoom rules check` on this folder shows them\n"));
   assert_int_equal(wo_process_count_lines(result.err), 2);
   wo_process_done(&result);
   wo_files_remove_scratch(rules_folder);

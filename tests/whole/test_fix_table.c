@@ -47,12 +47,24 @@ static bool is_withheld(const struct wo_report *report, struct wo_view words) {
   return false;
 }
 
+/* Some command of the fix has the words. */
+static bool has_command(const struct wo_finding_fix *fix, struct wo_view words) {
+  char text[COMPLAINT_BYTES];
+  wo_view_copy(wo_view_sub(words, 1, words.len - 1), text, sizeof text);
+  for (size_t i = 0; i < fix->command_count; i++) {
+    if (wo_view_has(fix->commands[i], text)) return true;
+  }
+  return false;
+}
+
 static bool holds(const struct wo_pack *pack, const struct sample_job *sample, struct wo_view line) {
   const struct wo_view verb = wo_view_cut(&line, ' ');
   const struct wo_view id = wo_view_cut(&line, ' ');
   const struct wo_finding_fix *const fix = fix_of(sample->report, id);
   if (!wo_pack_fix(pack, id)) fail_msg("no fix %.*s", (int)id.len, id.ptr);
   if (wo_view_is(verb, "silent")) return fix == NULL;
+  if (wo_view_is(verb, "judges")) return fix != NULL && wo_view_is(line, wo_suffices_name(fix->suffices));
+  if (wo_view_is(verb, "pastes")) return fix != NULL && line.len > 2 && has_command(fix, line);
   if (wo_view_is(verb, "withholds")) return fix == NULL && line.len > 2 && is_withheld(sample->report, line);
   if (!wo_view_is(verb, "offers") || fix == NULL) return false;
   while (line.len > 0) {

@@ -112,6 +112,11 @@ static void test_search(void **state) {
   unsigned char *const end = before_an_edge(3);
   memcpy(end, "abc", 3);
   assert_ptr_equal(static_memchr(end, 'c', SIZE_MAX), end + 2);
+  char far[64] = {[40] = 'c'};
+  for (size_t more = 0; more < 3; more++) {
+    assert_ptr_equal(static_memchr(far, 'c', SIZE_MAX - more), far + 40);
+    assert_ptr_equal(static_memchr(far, 'c', (size_t)PTRDIFF_MAX + more), far + 40);
+  }
 }
 
 static void test_length(void **state) {

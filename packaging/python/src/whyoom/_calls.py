@@ -16,7 +16,7 @@ _FORMS = ("--format", "--json", "--output", "--color", "--no-color", "--help", "
 
 
 def diagnose(
-    paths_or_text: Union[Path, bytes, BaseException, Sequence[Path]],
+    paths_or_text: Union[Path, int, bytes, BaseException, Sequence[Path]],
     *,
     is_text: Optional[bool] = None,
     anonymize: bool = False,
@@ -26,7 +26,7 @@ def diagnose(
 ) -> Diagnosis:
     """Why a job failed, and what to change, from the files that it left behind or from the text of its log.
 
-    A path, a sequence of paths, or the number of a job ("4711": its files in the present folder) are read by the program. Bytes and an
+    A path, a sequence of paths, or the number of a job (4711: its files in the present folder) are read by the program. Bytes and an
     exception are text. So is a str with a line break, and one with a blank that is no file; `is_text` decides where that is not meant.
     A log that takes longer than half the time is read no further, and is reported as far as it was read.
     """
@@ -89,6 +89,10 @@ def _some_paths(given: Union[Path, Sequence[Path]]) -> List[str]:
 
 def _inputs(given: Any, is_text: Optional[bool]) -> Tuple[List[str], Optional[bytes]]:
     """The paths, or the text."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        given = str(given)  # the number of a job
+    if given is None or isinstance(given, (bool, float)):
+        raise TypeError(f"a path, paths, the number of a job, a text, bytes or an exception is wanted, not {given!r}")
     if isinstance(given, BaseException):
         given = "".join(traceback.format_exception(type(given), given, given.__traceback__))
         is_text = True

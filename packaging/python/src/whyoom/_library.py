@@ -54,10 +54,8 @@ class Library:
         self._text = _function(loaded, "whyoom_result_text", ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t))
         self._messages = _function(loaded, "whyoom_result_messages", ctypes.c_char_p, ctypes.c_void_p)
         self._free = _function(loaded, "whyoom_free", None, ctypes.c_void_p)
-        try:
-            self._clock = _Clock(time.monotonic)
-        except MemoryError:  # where the system lets no process make code
-            self._clock = ctypes.cast(0, _Clock)
+        # A function of the library: one of Python could be called when the interpreter has ended.
+        self._clock = ctypes.cast(loaded.whyoom_seconds_now, _Clock)
 
     def version(self) -> str:
         return bytes(self._version() or b"").decode("utf-8", "replace")
@@ -140,9 +138,9 @@ def _wait(is_over: threading.Event, stop: ctypes.c_int, question: Question) -> N
     limit = question.limits.time_seconds
     half = half_time(question)
     begin = time.monotonic()
-    if half is not None and not is_over.wait(half):
+    if half is not None and not is_over.wait(min(half, threading.TIMEOUT_MAX)):
         stop.value = STOP_READING
-    if not is_over.wait(None if limit is None else max(0.0, begin + limit - time.monotonic())):
+    if not is_over.wait(None if limit is None else min(threading.TIMEOUT_MAX, max(0.0, begin + limit - time.monotonic()))):
         raise Error(f"there was no answer within {limit} seconds")
 
 

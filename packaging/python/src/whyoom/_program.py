@@ -113,7 +113,7 @@ def _talk(process: "subprocess.Popen[bytes]", text: bytes, limits: Limits) -> "t
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 raise Error(f"there was no answer within {limits.time_seconds} seconds")
-            for key, _ in selector.select(left):
+            for key, _ in selector.select(None if left is None else min(86400.0, left)):
                 if key.data == "text":
                     with contextlib.suppress(BlockingIOError):
                         try:

@@ -50,7 +50,9 @@ def half_time(question: Question) -> Optional[float]:
 
 def check(question: Question) -> None:
     """Error for what neither the library nor the program can be given."""
-    limit_bytes = question.limits.size_bytes
+    limit_bytes, limit_seconds = question.limits.size_bytes, question.limits.time_seconds
+    if limit_seconds is not None and not limit_seconds >= 0:  # nan, too
+        raise Error(f"{limit_seconds} seconds are no limit of time")
     if question.text is not None and limit_bytes is not None and len(question.text) > limit_bytes:
         raise Error(f"the text has {len(question.text)} bytes, more than the limit of {limit_bytes}")
     for word in (*question.options, *question.paths):

@@ -29,11 +29,16 @@ def _set_state(self: Any, state: List[Any]) -> None:
         object.__setattr__(self, field.name, value)
 
 
+def _refuse(self: Any, name: str, *value: Any) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot change {name!r}")
+
+
 def slotted(cls: Type[T]) -> Type[T]:
     """The dataclass with slots, as dataclass(slots=True) makes it from Python 3.10 on. It can be pickled although it is frozen."""
     names = tuple(field.name for field in dataclasses.fields(cls))  # type: ignore[arg-type,unused-ignore]
     body = {name: value for name, value in vars(cls).items() if name not in (*names, "__dict__", "__weakref__")}
-    body.update(__slots__=names, __getstate__=_get_state, __setstate__=_set_state)
+    # Those of the dataclass itself speak of the class without slots.
+    body.update(__slots__=names, __getstate__=_get_state, __setstate__=_set_state, __setattr__=_refuse, __delattr__=_refuse)
     made: Any = type(cls.__name__, cls.__bases__, body)
     made.__qualname__ = cls.__qualname__
     return typing.cast(Type[T], made)

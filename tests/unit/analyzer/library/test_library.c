@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +173,7 @@ static void test_wrong_arguments(void **state) {
 /* A request whose struct is older has less, and one that is wrong says why. */
 static void test_request(void **state) {
   (void)state;
+  static const char *const no_path[] = {NULL};
   static const struct {
     struct whyoom_request request;
     const char *message;
@@ -180,7 +182,11 @@ static void test_request(void **state) {
       {{.request_bytes = 0, .command = "budget"}, "needs a command"},
       {{.request_bytes = sizeof(struct whyoom_request), .command = "scan"}, "knows the commands diagnose"},
       {{.request_bytes = sizeof(struct whyoom_request), .command = "replay", .text = "x", .text_bytes = 1}, "takes a text"},
-      {{.request_bytes = sizeof(struct whyoom_request), .command = "replay"}, "needs a path"}};
+      {{.request_bytes = sizeof(struct whyoom_request), .command = "replay"}, "needs a path"},
+      {{.request_bytes = sizeof(struct whyoom_request), .command = "replay", .path_count = 2}, "needs a path"},
+      {{.request_bytes = sizeof(struct whyoom_request), .command = "replay", .paths = no_path, .path_count = 1},
+       "a path is NULL"},
+      {{.request_bytes = offsetof(struct whyoom_request, command) + 4, .command = "budget"}, "needs a command"}};
   for (size_t i = 0; i < COUNT(wrong); i++) {
     struct whyoom_result *const result = whyoom_run(&wrong[i].request);
     assert_int_equal(whyoom_result_code(result), WHYOOM_ERROR);
@@ -340,12 +346,33 @@ static void test_without_memory(void **state) {
   whyoom_free(whole);
 }
 
+/* A process whose locale has decimal commas gets the same bytes, and keeps its locale. */
+static void test_locale(void **state) {
+  (void)state;
+  static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8", "nl_NL.UTF-8"};
+  char text[16];
+  locale_t comma = (locale_t)0;
+  for (size_t i = 0; i < COUNT(names) && !comma; i++) comma = newlocale(LC_ALL_MASK, names[i], (locale_t)0);
+  if (!comma) skip();
+  const locale_t before = uselocale(comma);
+  snprintf(text, sizeof text, "%.1f", 0.5);
+  struct whyoom_result *const result = whyoom_diagnose(logs, 1, (const char *const[]){"--json", NULL});
+  char after[16];
+  snprintf(after, sizeof after, "%.1f", 0.5);
+  uselocale(before);
+  freelocale(comma);
+  assert_string_equal(text, "0,5");
+  assert_string_equal(after, "0,5");
+  expect_same(result, (const char *const[]){"--json", logs[0], NULL});
+  whyoom_free(result);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_as_the_program),  cmocka_unit_test(test_memory),   cmocka_unit_test(test_odd_texts),
-      cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_pointers), cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_without_memory),  cmocka_unit_test(test_request),  cmocka_unit_test(test_stop),
-      cmocka_unit_test(test_clock),
+      cmocka_unit_test(test_locale),    cmocka_unit_test(test_as_the_program),  cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_odd_texts), cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_pointers),
+      cmocka_unit_test(test_threads),   cmocka_unit_test(test_without_memory),  cmocka_unit_test(test_request),
+      cmocka_unit_test(test_stop),      cmocka_unit_test(test_clock),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -119,6 +119,51 @@ static const struct {
      "a.json:1:9: expected an object whose first key is the sort of a rule (did you mean 'cause'?)\n"
      "a.json:1:67: 'a b' is no id\n"
      "a.json:1:33: no cause, fix or pattern is called 'nothing'\n"},
+    /* a misspelled key beside the right one: that one is read */
+    {"{\"fix\": \"f-one\", \"title\": \"t\", \"note\": [\"old\"], \"notes\": [\"{oom.bda}\"]}",
+     "a.json:1:32: unknown key 'note' (did you mean 'notes'?)\n"
+     "a.json:1:61: unknown name 'oom.bda' (oom.kind, oom.tried, oom.capacity, oom.free, oom.allocated, oom.reserved, "
+     "oom.reserved_unallocated, oom.process, oom.non_pytorch, oom.other_processes, oom.other_processes_listed, ...)\n"},
+    /* names between quotes of a template, and behind another mistake */
+    {"{\"cause\": \"c\", \"when\": \"oom.tried == 3 and oom.fre > 1GiB\", \"headline\": \"says \\\"{end.reson}\\\" 5\\\" on "
+     "{end.hst}\"}",
+     "a.json:1:38: expected bytes, got number\n"
+     "a.json:1:44: unknown name 'oom.fre' (did you mean 'oom.free'?)\n"
+     "a.json:1:82: unknown name 'end.reson' (did you mean 'end.reason'?)\n"
+     "a.json:1:103: unknown name 'end.hst' (end.kind, end.text, end.second_text, end.third_text, end.reason, end.state, "
+     "end.signal, end.exit_code, end.xid, end.is_after_task_failure)\n"},
+    /* what is no object has no line: the lines of the rules stay */
+    {"[\"junk\",\n {\"cause\": \"c\", \"whn\": \"true\"},\n {\"cause\": \"d\", \"at_most\": \"x\", \"when\": \"true\"}]",
+     "a.json:1:2: expected an object whose first key is the sort of a rule (pattern, cause, fix, knob, phase, term, model, "
+     "define, off, sign)\n"
+     "a.json:2:17: unknown key 'whn' (did you mean 'when'?)\n"
+     "a.json:3:28: unknown confidence 'x' (certain, likely, possible)\n"},
+    /* turned off, and mistaken */
+    {"[{\"pattern\": \"p\", \"kind\": \"note\", \"literals\": [\"x\"]}, {\"off\": \"p\", \"why\": \"w\"}]",
+     "a.json:1:48: the literal 'x' is shorter than 7 bytes\n"},
+    /* lets that were lost are not missed */
+    {"[{\"cause\": \"c\", \"lets\": {\"a\": \"1\"}, \"when\": \"a > 1\"}, {\"cause\": \"d\", \"let\": [\"a\"], \"when\": \"a > "
+     "1\"}]",
+     "a.json:1:17: unknown key 'lets' (did you mean 'let'?)\n"
+     "a.json:1:77: expected an object\n"},
+    /* an id that is none, and the rest of the rule */
+    {"{\"cause\": \"a b\", \"whn\": \"true\", \"at_most\": \"x\"}",
+     "a.json:1:11: 'a b' is no id\n"
+     "a.json:1:18: unknown key 'whn' (did you mean 'when'?)\n"
+     "a.json:1:44: unknown confidence 'x' (certain, likely, possible)\n"},
+    /* a circle, and the rest of the definition */
+    {"{\"define\": \"d\", \"maens\": \"m\", \"expr\": \"def.d and oom.fre > 1GiB\"}",
+     "a.json:1:40: 'def.d' stands for itself in the end: a circle has no value\n"
+     "a.json:1:17: unknown key 'maens' (did you mean 'means'?)\n"
+     "a.json:1:50: unknown name 'oom.fre' (did you mean 'oom.free'?)\n"},
+    /* every value of a map */
+    {"{\"knob\": \"k\", \"unit\": \"text\", \"aliases\": [{\"key\": \"site_k_value\", \"values\": {\"a\": 1, \"b\": 2}}]}",
+     "a.json:1:83: expected a string\n"
+     "a.json:1:91: expected a string\n"},
+    /* behind a byte order mark */
+    {"\xef\xbb\xbf"
+     "{\"cause\": \"c\", \"when\": \"true\", \"at_most\": \"x\"}",
+     "a.json:1:43: unknown confidence 'x' (certain, likely, possible)\n"},
 };
 
 static void test_all_mistakes(void **state) {
