@@ -128,15 +128,13 @@ static void check_ties(const struct wo_pack *pack, struct complaints *all) {
 }
 
 /* The counts are printed also without complaints: an empty folder would otherwise look like one without faults. */
-static void add_counts(const struct wo_pack *pack, size_t mistakes, const struct complaints *all, struct wo_text *out) {
+static void add_counts(const struct wo_pack *pack, const struct complaints *all, struct wo_text *out) {
   const size_t count = all->count + all->left_out;
   if (all->left_out > 0) wo_text_add(out, "%zu more complaints\n", all->left_out);
   if (pack)
     wo_text_add(out, "%zu causes, %zu fixes, %zu knobs, %zu patterns: ", pack->cause_count, pack->fix_count, pack->knob_count,
                 pack->pattern_count);
-  wo_text_add(out, "%zu complaint%s", count, count == 1 ? "" : "s");
-  if (mistakes > 0) wo_text_add(out, ", of which %zu keep%s the rules from being loaded", mistakes, mistakes == 1 ? "s" : "");
-  wo_text_add(out, "\n");
+  wo_text_add(out, "%zu complaint%s\n", count, count == 1 ? "" : "s");
 }
 
 /* Rules with mistakes cannot be run on examples, and what the program needs may be among them. */
@@ -155,7 +153,9 @@ enum wo_exit wo_run_rules_check(const struct wo_call *call) {
     wo_message_error(call->errors, (struct wo_view){0}, trouble);
   } else {
     for (size_t i = 0; i < all.count; i++) add_complaint(&all.items[i], call->out);
-    add_counts(pack, mistakes, &all, call->out);
+    add_counts(pack, &all, call->out);
+    if (!is_loaded)
+      wo_message(call->errors, call->rules_dir, "the rules cannot be loaded: %zu mistake%s", mistakes, mistakes == 1 ? "" : "s");
   }
   const bool has_any = all.count + all.left_out > 0;
   free(all.items);

@@ -21,7 +21,7 @@ LORA = SAMPLES / "lora-7b-24g"
 TRACE = LORA / "trace-90817.jsonl"
 SMALL, FRAGMENTED = RECORDINGS / "small.jsonl", RECORDINGS / "fragmented.jsonl"
 MODEL = ("--model=llama-3.1-8b", "--dtype=bf16", "--zero=3", "--gpus=8", "--micro-batch=1", "--seq-len=2048", "--capacity=80GiB")
-NAMES = ("whyoom_version", "whyoom_run", "whyoom_result_code", "whyoom_result_text", "whyoom_result_messages", "whyoom_free")
+NAMES = ("whyoom_version", "whyoom_run", "whyoom_result_code", "whyoom_result_text", "whyoom_result_messages", "whyoom_free", "whyoom_seconds_now")
 
 # Options and paths; "%" is a folder of the test.
 DIAGNOSES = (

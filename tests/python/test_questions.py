@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import pickle
@@ -57,6 +58,18 @@ class Diagnose(Case):
         done = self.run_python(program, "/no/such.err")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("cannot be opened", done.stderr)
+
+    def test_wrong_input(self):
+        for given in (None, True, 1.5):
+            with self.assertRaisesRegex(TypeError, "the number of a job"):
+                whyoom.diagnose(given)
+        with self.assertRaisesRegex(whyoom.Error, "90817"):
+            whyoom.diagnose(908171)  # no file here has that number
+        for seconds in (math.nan, -1.0):
+            with self.assertRaisesRegex(whyoom.Error, "no limit of time"):
+                whyoom.diagnose("step 1\n", time_limit_seconds=seconds)
+        for seconds in (math.inf, 1e12):
+            self.assertEqual(whyoom.diagnose("step 1\n", time_limit_seconds=seconds).exit_status, 0)
 
     def test_forms(self):
         found = whyoom.diagnose(files_of(SAMPLES / "lora-7b-24g"))
@@ -128,6 +141,10 @@ class Diagnose(Case):
             self.assertEqual(other, found)
             self.assertEqual(str(other), str(found))
         self.assertEqual(len({found.cause.id, found.fix.id, found.fix.changes[0]}), 3, "records can be members of a set")
+        with self.assertRaises(dataclasses.FrozenInstanceError):
+            found.cause = None  # a property
+        with self.assertRaises(dataclasses.FrozenInstanceError):
+            del found.raw
 
 
 @both_ways

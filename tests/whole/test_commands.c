@@ -131,7 +131,7 @@ static void test_rules_in_a_folder(void **state) {
   if (!wo_process_is_sanitized) check(RUN(NULL, "rules", "check", rules), 1, "steps or more for each byte", NULL);
   assert_true(wo_files_write(
       file, WO_VIEW("{\"pattern\": \"site\", \"kind\": \"note\", \"literals\": [\"site error\"],\n \"regex\": \"(\"}")));
-  check(RUN(NULL, "rules", "check", rules), 2, place, NULL);
+  check(RUN(NULL, "rules", "check", rules), 2, place, "the rules cannot be loaded: 1 mistake");
   check(RUN(NULL, log_path, "--rules", rules), 2, NULL, place);
 }
 
@@ -277,7 +277,7 @@ static void test_own_rules(void **state) {
   assert_true(wo_files_write(path, WO_VIEW("{\"term\": \"house-style\", \"title\": \"House style\", \"text\": \"ours\"}\n")));
   check(RUN(NULL, "--rules", rules_folder, "explain", "house-style"), 0, "ours", NULL);
   assert_true(wo_files_write(path, WO_VIEW("{\"fix\": \"x\",\n \"colour\": \"red\"}\n")));
-  check(RUN(NULL, "--rules", rules_folder, "rules", "check"), 2, "own.json:2:2: unknown key 'colour'", NULL);
+  check(RUN(NULL, "--rules", rules_folder, "rules", "check"), 2, "own.json:2:2: unknown key 'colour'", "cannot be loaded");
   check(RUN(NULL, "--rules", rules_folder, log_path), 2, NULL, "own.json:2");
   /* all mistakes at once, by lines, and the lint of the rest; another command names the first and counts the others */
   assert_true(wo_files_write(path, WO_VIEW("[{\"cause\": \"one\", \"when\": \"oom.tride > 1GiB\", \"colour\": \"red\"},\n"
@@ -287,7 +287,7 @@ static void test_own_rules(void **state) {
                                       "own.json:1:47: unknown key 'colour' (",
                                       "own.json:2:2: cause two: 'family' is missing or empty\n",
                                       "own.json:3:28: unknown unit 'kg' (number, bytes, text, bool)\n",
-                                      " complaints, of which 3 keep the rules from being loaded\n",
+                                      " complaints\n",
                                       NULL};
   expect_in_order(RUN(NULL, "--rules", rules_folder, "rules", "check"), 2, lines);
   struct wo_process_result result = RUN(NULL, "--rules", rules_folder, log_path);

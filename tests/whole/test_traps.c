@@ -300,7 +300,7 @@ static void test_no_text(void **state) {
 
 static void test_rules(void **state) {
   CHECK({"$W --rules rules/bad slurm-1002.out", 2, NULL, "rules/bad/x.json:"},
-        {"$W rules check rules/bad", 2, "x.json:1:11: malformed JSON", NULL},
+        {"$W rules check rules/bad", 2, "x.json:1:11: malformed JSON", "cannot be loaded: 1 mistake"},
         {"$W rules check rules/none", 2, NULL, "holds no rule file|nothing is checked"},
         {"$W rules test rules/none", 2, NULL, "holds no rule file"}, {"$W rules check nosuch", 2, NULL, "no such folder"},
         {"$W rules show fragmentation --rules rules/bad", 2, "\"cause\": \"fragmentation\"", "x.json"});
