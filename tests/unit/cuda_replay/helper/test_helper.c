@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -218,11 +219,34 @@ static void test_interrupted(void **state) {
   }
 }
 
+/* The socket takes the place of no stream that was closed. */
+static void test_closed_streams(void **state) {
+  (void)state;
+  static const char *const closed[] = {"2>&-", "<&-", "<&- 2>&-"};
+  struct wo_process_result whole = run(WO_GPU_HELPER, "STAND_IN_SLOW_US=0", NULL, NULL);
+  for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++) {
+    char command[4 * PATH_BYTES], path[PATH_BYTES + 8];
+    snprintf(path, sizeof path, "%s/out", folder);
+    snprintf(command, sizeof command,
+             "cd '" WO_SOURCE_DIR "' && WHYOOM_CUDA_LIBRARY='" WO_STAND_IN_CUDA "' WHYOOM_NVML_LIBRARY='" WO_STAND_IN_NVML
+             "' WHYOOM_GPU_HELPER='" WO_GPU_HELPER "' timeout 60 '" WO_BINARY
+             "' replay --on gpu --no-times --capacity 12GiB tests/recordings/fragmented.jsonl > '%s' %s",
+             path, closed[i]);
+    const int status = system(command);
+    size_t len = 0;
+    char *const out = wo_files_read(path, &len);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != whole.exit_code) fail_msg("%s: status %d", closed[i], status);
+    if (len != whole.out_len || memcmp(out, whole.out, len) != 0) fail_msg("%s: %.*s", closed[i], (int)len, out);
+    free(out);
+  }
+  wo_process_done(&whole);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_no_helper),     cmocka_unit_test(test_other_words),   cmocka_unit_test(test_beside),
-      cmocka_unit_test(test_one_at_a_time), cmocka_unit_test(test_helper_killed), cmocka_unit_test(test_program_killed),
-      cmocka_unit_test(test_interrupted),
+      cmocka_unit_test(test_closed_streams), cmocka_unit_test(test_no_helper),     cmocka_unit_test(test_other_words),
+      cmocka_unit_test(test_beside),         cmocka_unit_test(test_one_at_a_time), cmocka_unit_test(test_helper_killed),
+      cmocka_unit_test(test_program_killed), cmocka_unit_test(test_interrupted),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
