@@ -109,20 +109,13 @@ class Case:
 
 @slotted
 @dataclass(frozen=True)
-class SweepRow:
+class SweepRow(Case):
+    """A replay with the settings of one row; `text` is how they are written."""
+
     text: str
     needs: Optional[str]
     worth: str
     is_recorded: bool
-    settings: AllocatorSettings
-    peak: Peak
-    idle_at_peak_pct: float
-    runs: int
-    runs_out_of_memory: int
-    reserved_lo_bytes: int
-    reserved_hi_bytes: int
-    margin_bytes: Optional[int]
-    fits: Optional[bool]
 
 
 @slotted
