@@ -37,7 +37,9 @@ enter() {
   waiting=("$run"/queue/*)
   [ ${#waiting[@]} -lt $queue_most ] || return
   : >"$run/queue/$SLURM_JOB_ID" || return
-  setsid "$0" --work </dev/null >/dev/null 2>&1 &
+  # slurmd kills the process group of a hook that has ended. Waiting for setsid, which leaves the group before it starts the worker,
+  # keeps that from a worker that is still on its way out.
+  setsid "$BASH" -c '"$0" --work &' "$0"
 }
 
 # ---- In the background
