@@ -116,7 +116,8 @@ static int compare(const void *left, const void *right) {
   return a->death < b->death ? -1 : a->death > b->death;
 }
 
-/* A range beyond the end of all addresses is cut there. */
+/* A range beyond the end of all addresses is cut there. An entry without bytes begins and ends nothing: it would cut the range
+ * around it into nothing and itself, for ever. */
 bool wo__lives_read_ranges(struct wo_lives *lives) {
   struct reader reader = {.lives = lives};
   const struct wo_trace *const trace = lives->trace;
@@ -126,6 +127,7 @@ bool wo__lives_read_ranges(struct wo_lives *lives) {
     if (!wo_entry_is(entry, WO_TRAIT_SEGMENT)) continue;
     const uint64_t room = UINT64_MAX - entry->address;
     const uint64_t end = entry->address + (entry->size_bytes < room ? entry->size_bytes : room);
+    if (end == entry->address) continue;
     is_whole = wo_entry_is(entry, WO_TRAIT_GROWTH) ? read_growth(&reader, entry, (uint32_t)(i - 1), end)
                                                    : read_release(&reader, entry, (uint32_t)(i - 1), end);
   }

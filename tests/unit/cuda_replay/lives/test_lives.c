@@ -152,6 +152,23 @@ static void ranges_end_with_the_addresses(void **state) {
   wo_recording_free(recording);
 }
 
+/* Entries of a segment of 0 bytes, inside a range and at its ends, leave it whole. */
+static void ranges_are_not_cut_by_nothing(void **state) {
+  (void)state;
+  struct wo_recording *const recording = read_lines("{\"whyoom_trace\":1}\n"
+                                                    "{\"segment_alloc\":0,\"addr\":4096}\n"
+                                                    "{\"segment_alloc\":0,\"addr\":5120}\n"
+                                                    "{\"segment_free\":0,\"addr\":6144}\n"
+                                                    "{\"segment_alloc\":0,\"addr\":8192}\n"
+                                                    "{\"segment_alloc\":512,\"addr\":18446744073709551615}\n"
+                                                    "{\"segment\":4096,\"addr\":4096}\n"
+                                                    "{\"block\":4096,\"state\":\"free\"}\n");
+  struct wo_lives lives = make(recording);
+  check_ranges(&lives, (struct expected[]){{4096, -1, -1}}, 1);
+  wo_lives_done(&lives);
+  wo_recording_free(recording);
+}
+
 /* Real recordings: as many blocks before the first entry as the pattern finds, and the requested bytes of its instances at every
  * moment. */
 static void real_recordings_have_the_lives_of_the_pattern(void **state) {
@@ -235,6 +252,7 @@ int main(void) {
       cmocka_unit_test(contradictions_are_smoothed_over),
       cmocka_unit_test(ranges_are_cut_where_they_begin_and_end),
       cmocka_unit_test(ranges_end_with_the_addresses),
+      cmocka_unit_test(ranges_are_not_cut_by_nothing),
       cmocka_unit_test(real_recordings_have_the_lives_of_the_pattern),
       cmocka_unit_test(sites_join_stacks),
       cmocka_unit_test(memory_may_run_out),
