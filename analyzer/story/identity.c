@@ -27,6 +27,21 @@ static int32_t ranks_launched(const struct wo_job *job) {
   return ranks < 1e6 ? (int32_t)ranks : 0;
 }
 
+/* The highest number of srun's list "0-3,7" of tasks that ended; -1 without one. A task runs one rank, or several. */
+static int32_t highest_task(const struct wo_event *event) {
+  struct wo_view list = wo_event_text(event, WO_FIELD_TASKS);
+  int32_t highest = -1;
+  if (event->kind != WO_KIND_TASK_EXIT || event->is_quoted || wo_story_is_accounting(event)) return -1;
+  while (list.len > 0) {
+    struct wo_view last = wo_view_cut(&list, ',');
+    const struct wo_view first = wo_view_cut(&last, '-');
+    uint64_t task = 0;
+    if (last.len == 0) last = first;
+    if (wo_number_u64(&last, 1000000, &task) == WO_OK && last.len == 0 && (int32_t)task > highest) highest = (int32_t)task;
+  }
+  return highest;
+}
+
 /* Called for each name of SLURM's list "gpu[01-04]". The name is in a buffer of the caller, so a new one is copied. False stops
  * the walk when the list is full. */
 static bool add_listed_node(void *context, struct wo_view node) {
@@ -73,15 +88,17 @@ static const struct wo_run *told_run(const struct wo_story *story) {
 
 void wo__read_identity(struct wo_job *job) {
   struct wo_story *story = &job->story;
-  int32_t highest = -1;
+  int32_t highest = -1, task = -1;
   wo_each_event (event, &job->events) {
     if (event->is_quoted && wo_story_is_accounting(event)) continue;
     if (story->job_id.len == 0) story->job_id = wo__job_id_of(event);
     if (event->rank > highest) highest = event->rank;
+    if (highest_task(event) > task) task = highest_task(event);
     if (wo_kind_class(event->kind) != WO_CLASS_CONTEXT || event->kind == WO_KIND_ELASTIC) {
       add_node(story, event->host.len > 0 ? event->host : wo_event_text(event, WO_FIELD_HOST));
     }
   }
+  if (highest >= 0 && task > highest) highest = task;
   const int32_t launched = ranks_launched(job);
   story->rank_count = highest + 1 > launched ? highest + 1 : launched;
   if (story->rank_count == 0) story->rank_count = -1;

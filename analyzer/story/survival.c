@@ -24,6 +24,10 @@
  * the code that Python prints with it. */
 #define LINES_AFTER_WARNING 4
 
+/* Bytes that a Python program has printed into a file or a pipe, at most, and that are written only at its end: text that waits
+ * for its encoding (_CHUNK_SIZE of TextIOWrapper), and encoded text (io.DEFAULT_BUFFER_SIZE), of 8 KiB each up to Python 3.13. */
+#define HELD_BACK_BYTES (2 * 8192)
+
 /* Failures below a failure that are looked at: the death of its process, and what was survived, come soon. */
 #define LATER_MAX 64
 
@@ -294,9 +298,24 @@ static bool has_left_peers(const struct marks *marks, struct wo_job *job, const 
          follows(marks, job, failure, EXITED_BADLY);
 }
 
+/* Whether the steps below an exception that nothing caught may be those that its process had printed before it, and held back:
+ * its output goes through a buffer, the exception does not. They are no bars, no more than a buffer holds, no good end stands
+ * below them, and no failure to which the process would have lived. */
+static bool may_be_held_back(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
+  if (!wo__is_uncaught(job, failure) || follows(marks, job, failure, FAILED_OTHERWISE) || follows(marks, job, failure, RAN_OUT))
+    return false;
+  const bool has_bad_exit = next_line(marks, job, failure, EXITED_BADLY, ANY_RANK) > 0;
+  if (!has_bad_exit && next_line(marks, job, failure, SAID_GOOD, ANY_RANK) > 0) return false;
+  const struct later steps = marks_below(marks, job, failure, STEPPED, ANY_RANK);
+  if (steps.end <= steps.first) return true;
+  const struct wo_event *const last = &job->events.items[marks->items[steps.end - 1].event];
+  return last->mark != WO_MARK_BAR && last->span.byte - failure->span.byte <= HELD_BACK_BYTES;
+}
+
 /* Whether the steps show that the process that failed went on. */
 static bool has_stepped_on(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
-  return steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure) && !has_left_peers(marks, job, failure);
+  return steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure) && !has_left_peers(marks, job, failure) &&
+         !may_be_held_back(marks, job, failure);
 }
 
 /* Whether the program ended right after it had said that it goes on, and nothing else explains that end: it did not recover. */
@@ -424,10 +443,11 @@ static bool has_died_later(const struct marks *marks, struct wo_job *job, const 
 
 /* Whether the work of the job began after this exception: a check or a preparation failed before it, or a module that the program
  * does without. Where ranks are named, the steps may be those of others. */
-static bool has_job_gone_on(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
+static bool has_job_gone_on(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   if (failure->rank != WO_RANK_UNKNOWN || has_one_task_gone(marks, job, failure)) return false;
   const struct wo_event *const life = life_of(marks, job, failure, false);
-  return has_steps_after(marks, job, failure) || (life && wo_view_has(life->text, "HTTP/"));
+  if (life && wo_view_has(life->text, "HTTP/")) return true;
+  return has_steps_after(marks, job, failure) && !may_be_held_back(marks, job, failure);
 }
 
 /* Whether a program that prints an exception of a package's module goes on without that module: it writes more, and nobody tells

@@ -97,6 +97,13 @@ static size_t text_start(struct wo_view full, size_t start, size_t length) {
   return at;
 }
 
+/* SLURM's daemon speaks of all tasks of a step on its node, and srun labels that as the output of the first of them; but of one task
+ * while it starts that one. */
+static int32_t rank_of(const struct wo_line *line) {
+  const bool is_of_step = wo_view_starts(line->text, "slurmstepd") && !wo_view_has(line->text, "execve");
+  return is_of_step ? WO_RANK_UNKNOWN : line->prefix.rank;
+}
+
 struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                                    enum wo_kind kind, size_t start, size_t length) {
   const struct wo_span span = {.file = scan->options.file,
@@ -107,7 +114,7 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
   const size_t skip = text_start(line->full, start, length);
   struct wo_event *event = wo_event_add(scan->store, kind, span, wo_view_skip(line->full, skip));
   if (!event) return NULL;
-  event->rank = line->prefix.rank;
+  event->rank = rank_of(line);
   event->is_local_rank = line->prefix.is_local_rank;
   event->time_ns = line->prefix.time_ns;
   event->stamp = wo__scan_stamp_of(scan, line, kind);

@@ -50,6 +50,10 @@ static const struct number_row number_rows[] = {
     {"none of a kind is zero", OOM_ON("0"), "count.time_limit", 0},
     {"consequences", OOM_ON("0") "srun: error: gpu09: task 1: Exited with exit code 1\n", "job.consequences", 1},
     {"ranks", "[rank7]: " OOM_ON("7"), "job.ranks", 8},
+    {"tasks that srun names beside a rank", "[rank2]: " OOM_ON("2") "srun: error: gpu09: tasks 0-1,5: Terminated\n", "job.ranks",
+     6},
+    {"fewer tasks than ranks", "[rank7]: " OOM_ON("7") "srun: error: gpu09: task 1: Exited with exit code 1\n", "job.ranks", 8},
+    {"tasks alone may start several", OOM_ON("0") "srun: error: gpu09: task 3: Terminated\n", "job.ranks", (double)NAN},
 
     {"kills: the largest count",
      "slurmstepd: error: Detected 1 oom_kill event in StepId=1.0. Some of the step tasks have been OOM Killed.\n"

@@ -72,7 +72,7 @@ static void test_traceback(void **state) {
   const struct wo_event *traceback = wo_event_get(&sample.job->events, sample.job->story.traceback);
   assert_non_null(traceback);
   assert_int_equal(traceback->rank, 2);
-  assert_int_equal(sample.job->story.rank_count, 3);
+  assert_int_equal(sample.job->story.rank_count, 4);
   sample_done(&sample);
 }
 

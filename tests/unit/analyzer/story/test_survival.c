@@ -109,6 +109,28 @@ static void test_other_files_prove_nothing(void **state) {
   sample_done(&sample);
 }
 
+/* A loop at the top of a script that prints the exception and goes on looks like one that nothing caught. Steps below it prove
+ * life once they are more than the buffers of a dead process can have held. */
+static void test_more_steps_than_a_buffer_holds_prove_life(void **state) {
+  static const struct {
+    int steps;
+    const char *outcome;
+  } cases[] = {{400, "gpu_oom"}, {1200, "success"}}; /* of 21 bytes and more */
+  static char log[64 * 1024];
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    size_t len =
+        (size_t)snprintf(log, sizeof log,
+                         "step 10: loss 2.0000\nTraceback (most recent call last):\n  File \"/home/user/train.py\", line 9, in "
+                         "<module>\n    loss.backward()\n" OOM_ON("0"));
+    for (int step = 11; step < 11 + cases[i].steps; step++)
+      len += (size_t)snprintf(log + len, sizeof log - len, "step %d: loss 2.0000\n", step);
+    struct sample_job sample;
+    sample_log(&sample, *state, log);
+    assert_string_equal(sample_outcome(&sample), cases[i].outcome);
+    sample_done(&sample);
+  }
+}
+
 static void test_survived_failures_give_no_findings(void **state) {
   struct sample_job sample;
   sample_log(&sample, *state, OOM_ON("0") SKIPPED "step 4: loss 1\n");
@@ -152,6 +174,7 @@ int main(void) {
       cmocka_unit_test(test_a_late_sentence_does_not_count),
       cmocka_unit_test(test_other_ranks_prove_nothing),
       cmocka_unit_test(test_other_files_prove_nothing),
+      cmocka_unit_test(test_more_steps_than_a_buffer_holds_prove_life),
       cmocka_unit_test(test_survived_failures_give_no_findings),
       cmocka_unit_test(test_echoes),
   };
