@@ -222,6 +222,11 @@ static size_t count_alike(const struct checkpoint *work, size_t a, size_t b, siz
   return count;
 }
 
+/* The forward pass in which an instance is born, by the request of backward that follows it. */
+static size_t pass_of(const struct checkpoint *work, size_t i) {
+  return work->next_backward[birth_of(work, i)];
+}
+
 /* Segments first .. end - 1 are consecutive. The marker may not be the first instance of a layer (a norm's temporary may precede
  * it), and the last segment has no next one that would end it. The last segment shows both: it is a layer as far as it is like
  * the one before; the rest of the one before is the beginning of the next. */
@@ -235,7 +240,7 @@ static void align_segments(struct checkpoint *work, size_t first, size_t end) {
   size_t begin = from->requests.items[work->segments[first].first].subject;
   bool is_clear =
       alike > births / 2 && begin >= from->start_count + shift && birth_of(work, last + alike) <= work->segments[end - 1].end;
-  if (!is_clear) return;
+  if (!is_clear || pass_of(work, begin - shift) != pass_of(work, begin)) return;
   for (size_t i = first; i < end; i++) {
     struct segment *segment = &work->segments[i];
     segment->first = birth_of(work, from->requests.items[segment->first].subject - shift);
