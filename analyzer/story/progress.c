@@ -10,8 +10,31 @@ static bool is_share(double step) {
   return step != floor(step);
 }
 
-/* Only progress before the failure counts; later lines are from ranks that had not noticed it. The newest is stored first, so the
- * first one counts, and of a share of an epoch and the bar above it the bar. */
+static void take_step(struct wo_story *story, const struct wo_event *step) {
+  story->step = (int64_t)wo_event_number(step, WO_FIELD_STEP, -1);
+  story->step_total = (int64_t)wo_event_number(step, WO_FIELD_STEP_TOTAL, -1);
+  story->step_unit = wo_event_text(step, WO_FIELD_NAME);
+}
+
+/* Whether a step below the failure was printed before it, by the process that failed. */
+static bool was_held_back(const struct wo_job *job, const struct wo_event *step, const struct wo_event *failure) {
+  return step->kind == WO_KIND_PROGRESS && !step->is_quoted && step->span.file == failure->span.file &&
+         step->span.line > failure->span.line && step->rank == failure->rank &&
+         job->story.run_of[step->id] == job->story.run_of[failure->id] && wo__may_be_held_back(step, failure);
+}
+
+/* The last step of what a process printed that ended with an exception stands below that, where a buffer held it back. */
+static void read_steps_held_back(struct wo_job *job, const struct wo_event *failure) {
+  const struct wo_event *last = NULL;
+  if (!wo__is_uncaught(job, failure)) return;
+  wo_each_event (event, &job->events) {
+    if (was_held_back(job, event, failure) && (!last || event->span.line > last->span.line)) last = event;
+  }
+  if (last && wo_event_number(last, WO_FIELD_STEP, -1) > (double)job->story.step) take_step(&job->story, last);
+}
+
+/* Of what stands before the failure the newest is stored first, so the first one counts, and of a share of an epoch and the bar
+ * above it the bar. */
 static void read_steps(struct wo_job *job, const struct wo_event *failure) {
   struct wo_story *story = &job->story;
   bool is_epoch_share = false;
@@ -22,9 +45,7 @@ static void read_steps(struct wo_job *job, const struct wo_event *failure) {
     const double step = wo_event_number(event, WO_FIELD_STEP, -1);
     if (story->step < 0 || (is_epoch_share && !is_share(step))) {
       is_epoch_share = is_share(step);
-      story->step = (int64_t)step;
-      story->step_total = (int64_t)wo_event_number(event, WO_FIELD_STEP_TOTAL, -1);
-      story->step_unit = wo_event_text(event, WO_FIELD_NAME);
+      take_step(story, event);
     }
     if (story->phase.len == 0) story->phase = wo_event_text(event, WO_FIELD_PHASE);
   }
@@ -134,4 +155,5 @@ void wo__end_without_failure(struct wo_job *job) {
 void wo__read_progress(struct wo_job *job, const struct wo_event *failure) {
   wo__read_phase(job, failure);
   read_steps(job, failure);
+  if (failure) read_steps_held_back(job, failure);
 }

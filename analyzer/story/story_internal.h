@@ -148,6 +148,16 @@ bool wo__is_caught(const struct wo_job *job, const struct wo_event *event);
 /* Whether somebody caught the exception who imported a module of a package, and printed it. */
 bool wo__is_in_import(const struct wo_event *traceback);
 
+/* Bytes that a program has printed, at most, and that are written only at its end. Python's standard output, where it is no
+ * terminal, has a buffer of the block size that the file tells (io.open): 4 KiB for a pipe, 4 MiB for a file of Lustre; 128 KiB
+ * at least from Python 3.15 on. Standard error, and with it an exception, is written at once. */
+#define WO__HELD_BACK_BYTES (UINT64_C(4) << 20)
+
+/* Whether a step that stands below an exception, in the same run, may have been printed before it. */
+static inline bool wo__may_be_held_back(const struct wo_event *step, const struct wo_event *exception) {
+  return step->mark != WO_MARK_BAR && step->span.byte - exception->span.byte <= WO__HELD_BACK_BYTES;
+}
+
 /* The line of an exception that a program caught and printed, or that ended a thread of it and no more: nothing above its frames
  * started a program. That of the last exception of a chain; 0 for any other. */
 uint64_t wo__printed_line(struct wo_job *job, const struct wo_event *traceback);

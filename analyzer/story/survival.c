@@ -24,10 +24,6 @@
  * the code that Python prints with it. */
 #define LINES_AFTER_WARNING 4
 
-/* Bytes that a Python program has printed into a file or a pipe, at most, and that are written only at its end: text that waits
- * for its encoding (_CHUNK_SIZE of TextIOWrapper), and encoded text (io.DEFAULT_BUFFER_SIZE), of 8 KiB each up to Python 3.13. */
-#define HELD_BACK_BYTES (2 * 8192)
-
 /* Failures below a failure that are looked at: the death of its process, and what was survived, come soon. */
 #define LATER_MAX 64
 
@@ -122,11 +118,11 @@ static bool fails_otherwise(const struct wo_event *event) {
 /* Whether a word of success is about the work of the program. "Done", and the end of a job or a script, are said by shells too,
  * whatever had become of the program. */
 static bool is_of_work(const struct wo_event *success) {
-  static const char *const words[] = {"train",      "evaluat",    "infer",  "generat", "tun",      "epoch",    "model",
-                                      "checkpoint", "saved",      "wrote",  "writt",   "export",   "result",   "accura",
-                                      "loss",       "score",      "metric", "runtime", "sample",   "100%",     "sweep",
-                                      "processed",  "processing", "f1",     "correct", "analysis", "NbConvert"};
-  return success->mark != WO_MARK_SERVED && WO_VIEW_ANY(success->match, wo_view_has_nocase, words);
+  static const char words[][12] = {"train",      "evaluat",    "infer",  "generat", "tun",      "epoch",    "model",
+                                   "checkpoint", "saved",      "wrote",  "writt",   "export",   "result",   "accura",
+                                   "loss",       "score",      "metric", "runtime", "sample",   "100%",     "sweep",
+                                   "processed",  "processing", "f1",     "correct", "analysis", "NbConvert"};
+  return success->mark != WO_MARK_SERVED && WO_VIEW_ANY_ROW(success->match, wo_view_has_nocase, words);
 }
 
 /* At most MARKS_PER_EVENT. */
@@ -298,24 +294,22 @@ static bool has_left_peers(const struct marks *marks, struct wo_job *job, const 
          follows(marks, job, failure, EXITED_BADLY);
 }
 
-/* Whether the steps below an exception that nothing caught may be those that its process had printed before it, and held back:
- * its output goes through a buffer, the exception does not. They are no bars, no more than a buffer holds, no good end stands
- * below them, and no failure to which the process would have lived. */
-static bool may_be_held_back(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
+/* Whether the steps below an exception that nothing caught may be those that its process had printed before it, and held back. No
+ * good end stands below, and no failure to which the process would have lived. */
+static bool is_held_back(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   if (!wo__is_uncaught(job, failure) || follows(marks, job, failure, FAILED_OTHERWISE) || follows(marks, job, failure, RAN_OUT))
     return false;
   const bool has_bad_exit = next_line(marks, job, failure, EXITED_BADLY, ANY_RANK) > 0;
-  if (!has_bad_exit && next_line(marks, job, failure, SAID_GOOD, ANY_RANK) > 0) return false;
+  if (!has_bad_exit && next_line(marks, job, failure, SAID_SO, ANY_RANK) > 0) return false;
   const struct later steps = marks_below(marks, job, failure, STEPPED, ANY_RANK);
   if (steps.end <= steps.first) return true;
-  const struct wo_event *const last = &job->events.items[marks->items[steps.end - 1].event];
-  return last->mark != WO_MARK_BAR && last->span.byte - failure->span.byte <= HELD_BACK_BYTES;
+  return wo__may_be_held_back(&job->events.items[marks->items[steps.end - 1].event], failure);
 }
 
 /* Whether the steps show that the process that failed went on. */
 static bool has_stepped_on(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
   return steps_went_on(marks, job, failure) && !has_one_task_gone(marks, job, failure) && !has_left_peers(marks, job, failure) &&
-         !may_be_held_back(marks, job, failure);
+         !is_held_back(marks, job, failure);
 }
 
 /* Whether the program ended right after it had said that it goes on, and nothing else explains that end: it did not recover. */
@@ -447,7 +441,7 @@ static bool has_job_gone_on(const struct marks *marks, struct wo_job *job, const
   if (failure->rank != WO_RANK_UNKNOWN || has_one_task_gone(marks, job, failure)) return false;
   const struct wo_event *const life = life_of(marks, job, failure, false);
   if (life && wo_view_has(life->text, "HTTP/")) return true;
-  return has_steps_after(marks, job, failure) && !may_be_held_back(marks, job, failure);
+  return has_steps_after(marks, job, failure) && !is_held_back(marks, job, failure);
 }
 
 /* Whether a program that prints an exception of a package's module goes on without that module: it writes more, and nobody tells
@@ -521,8 +515,9 @@ static bool has_exception_been_survived(const struct marks *marks, struct wo_job
 }
 
 /* Whether a program that died was started again where it had been, and came to a good end. */
-static bool has_been_resumed(const struct marks *marks, const struct wo_job *job, const struct wo_event *failure) {
-  return failure->rank == WO_RANK_UNKNOWN && next_line(marks, job, failure, LEFT_BEHIND, ANY_RANK) == 0 &&
+static bool has_been_resumed(const struct marks *marks, struct wo_job *job, const struct wo_event *failure) {
+  return failure->rank == WO_RANK_UNKNOWN && !is_held_back(marks, job, failure) &&
+         next_line(marks, job, failure, LEFT_BEHIND, ANY_RANK) == 0 &&
          next_line(marks, job, failure, ENDED_BADLY, ANY_RANK) == 0 && next_line(marks, job, failure, SUCCEEDED, ANY_RANK) > 0 &&
          steps_reached_further(marks, job, failure);
 }

@@ -217,6 +217,22 @@ def lives_on(lines, _root):
     yield Variant(lines + LIFE, FLIP)
 
 
+# ---- Output that a buffer held back ----
+
+STEPS = ["Epoch 3/3 step %d/900 loss 2.%04d" % (step, 9100 - step) for step in range(640, 900, 10)]
+EXIT = ["srun: error: cn0123: task 0: Exited with exit code 1"]
+
+
+def held_back(lines, _root):
+    """Standard output goes through a buffer, an exception that nothing catches does not: what stands below it was printed before it.
+    Steps show that it was not the first one, which may change the cause."""
+    starts = [at for at, line in enumerate(lines[:-1]) if HEADER in line]
+    if starts and re.match(r'\s*File "[^"]*", line \d+, in <module>', lines[starts[-1] + 1]):
+        yield Variant(lines + STEPS + EXIT, WEAKER)
+        yield Variant(STEPS[:8] + lines + STEPS[8:] + EXIT, WEAKER)
+        yield Variant(STEPS[:8] + lines + STEPS[8:], WEAKER)
+
+
 # ---- Figures of a message of PyTorch ----
 
 SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(\s?)(KiB|MiB|GiB|TiB)\b")
@@ -311,6 +327,7 @@ CHANGES = [
     Change(second_rank, 3, FAILED),
     Change(launcher_tail, 2, FAILED),
     Change(lives_on, 5, GPU),
+    Change(held_back, 2, FAILED),
     Change(scale_sizes, 2, GPU),
     Change(newer_wording, 2, GPU),
     Change(older_wording, 2, GPU),

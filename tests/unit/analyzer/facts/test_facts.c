@@ -45,6 +45,11 @@ static const struct number_row number_rows[] = {
     {"the card's index", OOM_ON("3"), "oom.gpu", 3},
     {"the failing rank", "[rank3]: " OOM_ON("3"), "oom.rank", 3},
     {"the step before", "step 41: loss 2\n" OOM_ON("0"), "oom.step", 41},
+    {"the step that a buffer held back",
+     "step 41: loss 2\nTraceback (most recent call last):\n  File \"/home/user/train.py\", line 88, in <module>\n    "
+     "main()\n" OOM_ON("0") "step 42: loss 2\nstep 43: loss 2\n",
+     "oom.step", 43},
+    {"a step below what may have been caught", "step 41: loss 2\n" OOM_ON("0") "step 42: loss 2\n", "oom.step", 41},
     {"no step is unknown, not zero", OOM_ON("0"), "oom.step", (double)NAN},
     {"evidence by kind", OOM_ON("0") "srun: error: gpu09: task 1: Exited with exit code 1\n", "count.task_exit", 1},
     {"none of a kind is zero", OOM_ON("0"), "count.time_limit", 0},

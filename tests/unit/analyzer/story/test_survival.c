@@ -115,8 +115,8 @@ static void test_more_steps_than_a_buffer_holds_prove_life(void **state) {
   static const struct {
     int steps;
     const char *outcome;
-  } cases[] = {{400, "gpu_oom"}, {1200, "success"}}; /* of 21 bytes and more */
-  static char log[64 * 1024];
+  } cases[] = {{1200, "gpu_oom"}, {240 * 1000, "success"}}; /* of 20 bytes and more */
+  static char log[6 << 20];
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     size_t len =
         (size_t)snprintf(log, sizeof log,
