@@ -111,9 +111,35 @@ def container_time(lines, _root):
     yield Variant(["2031-05-06T07:%02d:%02d.%06dZ %s" % (at // 60 % 60, at % 60, at, line) for at, line in enumerate(lines)], SAME)
 
 
+def clock(at):
+    return "%02d:%02d:%02d" % (7 + at // 3600, at // 60 % 60, at % 60)
+
+
+def open_mpi(lines, _root):
+    return every(lines, lambda line: "[1,0]<stderr>:" + line)
+
+
+def ray_actor(lines, _root):
+    return every(lines, lambda line: "(RayTrainWorker pid=81234, ip=10.0.3.7) " + line)
+
+
+def kubectl(lines, _root):
+    return every(lines, lambda line: "[pod/trainer-0/main] " + line)
+
+
+def jenkins(lines, _root):
+    yield Variant(["[2031-05-06T%s.123Z] %s" % (clock(at), line) for at, line in enumerate(lines)], SAME)
+
+
 # ---- Content that does not matter ----
 
 HEADER = "Traceback (most recent call last):"
+
+
+def cut_columns(lines, _root):
+    """As a viewer or a database of logs cuts long lines."""
+    for width in (160, 240):
+        yield Variant([line[:width] for line in lines], WEAKER)
 
 
 def no_header(lines, _root):
@@ -206,6 +232,52 @@ def launcher_tail(lines, _root):
                            "slurmstepd: error: *** STEP %s.0 ON cn0123 CANCELLED AT 2031-03-06T09:02:03 ***" % job_id(lines)], SAME)
 
 
+EXIT = ["srun: error: cn0123: task 0: Exited with exit code 1"]
+
+
+def early_exit(lines, _root):
+    """srun's own words may be written before those of the task."""
+    starts = [at for at, line in enumerate(lines) if HEADER in line]
+    if starts:
+        yield Variant(lines[:starts[-1]] + EXIT + lines[starts[-1]:], SAME)
+        yield Variant(lines[:starts[-1] + 1] + EXIT + lines[starts[-1] + 1:], WEAKER)
+
+
+def twins(lines, _root):
+    """Two processes without labels that print the same at the same time."""
+    yield Variant([part for line in lines for part in (line, line)], SAME)
+
+
+OTHERS = ["cn0123:81234:81301 [0] NCCL INFO Channel 00/02 :    0   1",
+          "/opt/env/lib/python3.10/site-packages/torch/utils/checkpoint.py:31: UserWarning: None of the inputs have requires_grad=True. Gradients will be None"]
+
+
+def others_among(lines, _root):
+    """Processes without labels write between the lines of a traceback."""
+    if any(HEADER in line for line in lines):
+        for other in OTHERS:
+            yield Variant([part for at, line in enumerate(lines) for part in ((line, other) if at % 2 == 1 else (line,))], WEAKER)
+
+
+def seff_tail(lines, _root):
+    yield Variant(lines + ["", "Job ID: " + job_id(lines), "Cluster: hpc", "User/Group: ada/users", "State: FAILED (exit code 1)", "Nodes: 1",
+                           "Cores per node: 8", "CPU Utilized: 00:40:11", "CPU Efficiency: 41.20% of 01:37:36 core-walltime",
+                           "Job Wall-clock time: 00:12:12", "Memory Utilized: 21.31 GB", "Memory Efficiency: 33.30% of 64.00 GB"], SAME)
+
+
+CLEAN_UP = """Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f11c8b0d3a0>
+Traceback (most recent call last):
+  File "/opt/env/lib/python3.10/site-packages/torch/utils/data/dataloader.py", line 1478, in __del__
+    self._shutdown_workers()
+AssertionError: can only join a child process
+/opt/env/lib/python3.10/multiprocessing/resource_tracker.py:224: UserWarning: resource_tracker: There appear to be 6 leaked semaphore objects to clean up at shutdown
+  warnings.warn('resource_tracker: There appear to be %d '""".split("\n")
+
+
+def clean_up_tail(lines, _root):
+    yield Variant(lines + CLEAN_UP, SAME)
+
+
 # ---- Life after the failure ----
 
 LIFE = (["WARNING:trainer:out of memory was caught, this batch is skipped"] +
@@ -220,7 +292,6 @@ def lives_on(lines, _root):
 # ---- Output that a buffer held back ----
 
 STEPS = ["Epoch 3/3 step %d/900 loss 2.%04d" % (step, 9100 - step) for step in range(640, 900, 10)]
-EXIT = ["srun: error: cn0123: task 0: Exited with exit code 1"]
 
 
 def held_back(lines, _root):
@@ -319,6 +390,11 @@ CHANGES = [
     Change(pod_name, 2, ANY),
     Change(compose_name, 2, ANY),
     Change(container_time, 2, ANY),
+    Change(open_mpi, 2, ANY),
+    Change(ray_actor, 2, ANY),
+    Change(kubectl, 2, ANY),
+    Change(jenkins, 2, ANY),
+    Change(cut_columns, 2, ANY),
     Change(no_header, 2, FAILED),
     Change(other_user, 0, ANY),
     Change(earlier_limit, 2, FAILED),
@@ -326,6 +402,11 @@ CHANGES = [
     Change(caught_before, 1, ANY),
     Change(second_rank, 3, FAILED),
     Change(launcher_tail, 2, FAILED),
+    Change(early_exit, 2, FAILED),
+    Change(twins, 2, FAILED),
+    Change(others_among, 2, FAILED),
+    Change(seff_tail, 2, FAILED),
+    Change(clean_up_tail, 2, FAILED),
     Change(lives_on, 5, GPU),
     Change(held_back, 2, FAILED),
     Change(scale_sizes, 2, GPU),
