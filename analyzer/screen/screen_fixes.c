@@ -87,13 +87,18 @@ static struct wo_view value_of(struct wo__screen_maker *m, const struct wo_value
   return wo__screen_keep(m);
 }
 
+/* A log shows what a setting was; it is changed elsewhere. */
+static struct wo_view place_of(struct wo__screen_maker *m, const struct wo_event *where) {
+  struct wo_text *const text = wo__screen_start(m);
+  if (wo_view_is(m->report->job->inputs[where->span.file].format, "log")) wo_text_add(text, "seen in ");
+  wo__screen_add_place(m, text, where);
+  return wo__screen_keep(m);
+}
+
 static void add_setting(struct wo__screen_maker *m, const struct wo_finding_change *setting) {
   const struct wo_event *const where = wo_event_get(m->events, setting->where);
   struct wo_screen_change change = {.now = value_of(m, &setting->from)};
-  if (where != NULL) {
-    wo__screen_add_place(m, wo__screen_start(m), where);
-    change.place = wo__screen_keep(m);
-  }
+  if (where != NULL) change.place = place_of(m, where);
   if (setting->spelling.key.len == 0) {
     change.text = setting->knob;
     change.then = value_of(m, &setting->to);
