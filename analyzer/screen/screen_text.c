@@ -84,6 +84,35 @@ static struct wo_view shorten_code(struct wo_view code, size_t columns) {
   return wo_view_trim(wo_view_sub(code, 0, at));
 }
 
+/* Where a call in Python goes on in a further line: behind the last comma inside of brackets within the first columns; 0 for
+ * none. A command of a shell has no such place. */
+static size_t break_of_call(struct wo_view code, size_t columns) {
+  size_t depth = 0, found = 0;
+  for (size_t i = 0; i < code.len && i < columns; i++) {
+    if (strchr("([{", code.ptr[i]) != NULL) depth++;
+    if (strchr(")]}", code.ptr[i]) != NULL && depth > 0) depth--;
+    if (code.ptr[i] == ',' && depth > 0) found = i + 1;
+  }
+  return found;
+}
+
+/* A line of code that is pasted, in two lines if it is a call that is too long for one. What is still too long is cut where that
+ * is seen, since half of it would be another command. */
+static void put_code(const struct wo_page *page, size_t indent, struct wo_view code) {
+  const size_t room = page->style.width - indent;
+  code = shorten_code(code, room);
+  const size_t end = wo_text_columns(code) > room ? break_of_call(code, room) : 0;
+  if (end > 0) {
+    const struct wo_view rest = wo_view_trim(wo_view_skip(code, end));
+    wo_page_put(page, WO_TINT_FIX, wo_view_sub(code, 0, end));
+    wo_page_break(page, indent + INDENT);
+    put_cut(page, room - INDENT, WO_TINT_FIX, shorten_code(rest, room - INDENT));
+  } else {
+    put_cut(page, room, WO_TINT_FIX, code);
+  }
+  wo_page_break(page, 0);
+}
+
 /* A text of at most so many lines, further ones indented. */
 static void put_lines(const struct wo_page *page, size_t column, size_t indent, size_t most, enum wo_tint tint,
                       struct wo_view text) {
@@ -177,10 +206,8 @@ static void put_change(const struct wo_page *page, const struct wo_screen_change
     wo_page_put(page, WO_TINT_PLACE, change->place);
     wo_text_repeat(page->out, ' ', place_columns + 2 - wo_text_columns(change->place));
   }
-  if (change->then.len == 0) { /* a line that is too long is cut where that is seen, since half of it would be another command */
-    const size_t room = page->style.width - indent;
-    put_cut(page, room, WO_TINT_FIX, shorten_code(change->text, room));
-    wo_page_break(page, 0);
+  if (change->then.len == 0) {
+    put_code(page, indent, change->text);
     return;
   }
   /* A key that leaves its values no room gets a line of its own below its place. */

@@ -93,6 +93,31 @@ static void test_whole_screen(void **state) {
   wo_text_done(&text);
 }
 
+/* A call that is too long for a line goes on in the next one, where Python reads on; a command of a shell is cut, and shows it.
+ */
+static void test_long_code(void **state) {
+  (void)state;
+  static const struct {
+    const char *code, *lines;
+  } rows[] = {
+      {"model = peft.get_peft_model(model, peft.LoraConfig(r=16, lora_alpha=32, target_modules=\"all-linear\"))   # adapters",
+       "\n  model = peft.get_peft_model(model, peft.LoraConfig(r=16, lora_alpha=32,\n    target_modules=\"all-linear\"))\n"},
+      {"torch.load(path)   # a remark that has no room in the line any more, since it is far too long", "\n  torch.load(path)\n"},
+      {"first, second, third = a_function_with_a_very_long_name_indeed_that_leaves_no_room(1)", "..\n"},
+      {"sbatch --export=ALL,FIRST=1,SECOND=2 --dependency=afternotok:4711 --gres=gpu:8 --constraint=a100 job.sh", "..\n"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct rich rich = {0};
+    struct wo_view commands[] = {wo_view_of(rows[i].code)};
+    fill(&rich, 0, 1);
+    rich.fixes[0].commands = commands;
+    rich.fixes[0].command_count = 1;
+    struct wo_text text = written(&rich.sample, WO_VIEW("a.err"), plain);
+    if (strstr(text.ptr, rows[i].lines) == NULL) fail_msg("no \"%s\" in\n%s", rows[i].lines, text.ptr);
+    wo_text_done(&text);
+  }
+}
+
 /* What a recording refutes comes after the fixes that nothing refutes; beside a change that it proves, these are other ways. */
 static void test_refuted(void **state) {
   (void)state;
@@ -248,6 +273,7 @@ static void test_failing_allocations(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_whole_screen),
+      cmocka_unit_test(test_long_code),
       cmocka_unit_test(test_refuted),
       cmocka_unit_test(test_one_screen),
       cmocka_unit_test(test_widths),
