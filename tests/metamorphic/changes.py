@@ -260,9 +260,13 @@ def others_among(lines, _root):
 
 
 def seff_tail(lines, _root):
-    yield Variant(lines + ["", "Job ID: " + job_id(lines), "Cluster: hpc", "User/Group: ada/users", "State: FAILED (exit code 1)", "Nodes: 1",
-                           "Cores per node: 8", "CPU Utilized: 00:40:11", "CPU Efficiency: 41.20% of 01:37:36 core-walltime",
-                           "Job Wall-clock time: 00:12:12", "Memory Utilized: 21.31 GB", "Memory Efficiency: 33.30% of 64.00 GB"], SAME)
+    """Scripts end with seff, and may begin with the line with which its table begins."""
+    head = "Job ID: " + job_id(lines)
+    table = ["", head, "Cluster: hpc", "User/Group: ada/users", "State: FAILED (exit code 1)", "Nodes: 1", "Cores per node: 8",
+             "CPU Utilized: 00:40:11", "CPU Efficiency: 41.20% of 01:37:36 core-walltime", "Job Wall-clock time: 00:12:12",
+             "Memory Utilized: 21.31 GB", "Memory Efficiency: 33.30% of 64.00 GB"]
+    yield Variant(lines + table, SAME)
+    yield Variant([head] + lines + table, SAME)
 
 
 CLEAN_UP = """Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f11c8b0d3a0>
