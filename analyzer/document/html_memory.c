@@ -89,7 +89,7 @@ static bool is_printed(const struct wo_curve *curve, const struct wo_event *row)
 /* Series of prints have names of figures; those of traces are told apart by their source. */
 static bool is_of_row(const struct wo_curve *curve, const struct wo_event *row) {
   return is_printed(curve, row) && wo_view_is(wo_event_text(row, WO_FIELD_NAME), curve->key.name) &&
-         curve->figures == (uint64_t)wo_event_number(row, WO_FIELD_SAMPLES, 0);
+         curve->figures == wo_event_count(row, WO_FIELD_SAMPLES);
 }
 
 /* The figures of the rank that explains the failure best: the leading one first, the others of that rank beside it. */

@@ -12,7 +12,7 @@ static struct wo_card_trace read_event(const struct wo_event *event) {
   return (struct wo_card_trace){
       .file = event->span.file,
       .gpu = wo_event_index(event, WO_FIELD_GPU, 0),
-      .samples = (uint64_t)wo_event_number(event, WO_FIELD_SAMPLES, 0),
+      .samples = wo_event_count(event, WO_FIELD_SAMPLES),
       .fb_peak_bytes = wo_figure_of(event, WO_FIELD_FB_PEAK_BYTES),
       .fb_last_bytes = wo_figure_of(event, WO_FIELD_FB_LAST_BYTES),
       .fb_slope_bytes_per_s = wo_figure_of(event, WO_FIELD_FB_SLOPE_BYTES_PER_S),

@@ -172,7 +172,7 @@ static void put_failure(struct writer *w, cJSON *root) {
   wo_json_put_known(&w->json, object, "rank", event->rank);
   wo_json_put_bool(&w->json, object, "rank_inferred", story->is_rank_inferred);
   wo_json_put_text(&w->json, object, "host", host_of(event));
-  wo_json_put_known(&w->json, object, "gpu", (int64_t)wo_event_number(event, WO_FIELD_GPU, -1));
+  wo_json_put_known(&w->json, object, "gpu", wo_event_whole(event, WO_FIELD_GPU, -1));
   put_time(w, object, "time", event->time_ns);
   const bool has_steps = wo_program_has_steps(&w->report->facts.program);
   wo_json_put_known(&w->json, object, "step", has_steps ? story->step : -1);
@@ -540,7 +540,7 @@ static void put_steps_row(struct writer *w, cJSON *array, const struct wo_event 
   put_figure(w, object, "jump_step", wo_figure_of(row, WO_FIELD_JUMP_STEP));
   wo_json_put_maybe(&w->json, object, "jump_line", jump_line > 0, (uint64_t)jump_line);
   put_figure_bytes(w, object, "fall_bytes", wo_figure_of(row, WO_FIELD_FALL_BYTES));
-  wo_json_put_count(&w->json, object, "falls", (uint64_t)wo_event_number(row, WO_FIELD_FALL_COUNT, 0));
+  wo_json_put_count(&w->json, object, "falls", wo_event_count(row, WO_FIELD_FALL_COUNT));
   put_figure(w, object, "restarts", wo_figure_of(row, WO_FIELD_RESTART_COUNT));
   put_figure(w, object, "wraps", wo_figure_of(row, WO_FIELD_WRAP_COUNT));
   put_figure(w, object, "first_line", wo_figure_of(row, WO_FIELD_LINE_FIRST));

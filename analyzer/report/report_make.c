@@ -173,7 +173,7 @@ static enum wo_status make_folds(const struct wo_diagnosis *diagnosis, struct wo
 
 /* Whether the block of an scontrol dump is about a job with that id and that task of an array (-1: unknown). */
 static bool is_about(const struct wo_event *block, struct wo_view id, int64_t task) {
-  const bool is_task = (int64_t)wo_event_number(block, WO_FIELD_ARRAY_TASK, -1) == task;
+  const bool is_task = wo_event_whole(block, WO_FIELD_ARRAY_TASK, -1) == task;
   return wo_view_equal(wo_event_text(block, WO_FIELD_JOB), id) ||
          (is_task && wo_view_equal(wo_event_text(block, WO_FIELD_ARRAY_JOB), id));
 }

@@ -90,7 +90,7 @@ void wo__write_steps(struct wo__writer *w) {
   }
   add_course(text, row, path);
   wo_text_add(text, ", ");
-  wo__add_counted(text, (uint64_t)wo_event_number(row, WO_FIELD_SAMPLES, 0), "print", "prints");
+  wo__add_counted(text, wo_event_count(row, WO_FIELD_SAMPLES), "print", "prints");
   wo_text_add(text, " (");
   wo__add_path(text, path);
   wo_text_add(text, ":%.0f to %llu)", wo_event_number(row, WO_FIELD_LINE_FIRST, 0), (unsigned long long)row->span.line);

@@ -82,7 +82,7 @@ static struct wanted find_wanted(const struct wo_job *job) {
   wo_each_event (event, &job->events) {
     if (!is_job_row(event)) continue;
     wanted.id = wo_event_text(event, WO_FIELD_JOB);
-    wanted.array_task = (int64_t)wo_event_number(event, WO_FIELD_ARRAY_TASK, -1);
+    wanted.array_task = wo_event_whole(event, WO_FIELD_ARRAY_TASK, -1);
   }
   return wanted;
 }

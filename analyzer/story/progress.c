@@ -11,8 +11,8 @@ static bool is_share(double step) {
 }
 
 static void take_step(struct wo_story *story, const struct wo_event *step) {
-  story->step = (int64_t)wo_event_number(step, WO_FIELD_STEP, -1);
-  story->step_total = (int64_t)wo_event_number(step, WO_FIELD_STEP_TOTAL, -1);
+  story->step = wo_event_whole(step, WO_FIELD_STEP, -1);
+  story->step_total = wo_event_whole(step, WO_FIELD_STEP_TOTAL, -1);
   story->step_unit = wo_event_text(step, WO_FIELD_NAME);
 }
 

@@ -49,13 +49,12 @@ bool wo__runs_step_back(struct wo_job *job) {
 /* First and last step of each run, from its progress lines. Epochs are too long to show whether a run gets any further. */
 static void read_steps(struct wo_job *job) {
   wo_each_event (event, &job->events) {
-    const double step = wo_event_number(event, WO_FIELD_STEP, -1);
+    const int64_t step = wo_event_whole(event, WO_FIELD_STEP, -1);
     if (event->kind != WO_KIND_PROGRESS || job->story.run_of[event->id] < 0 || step < 0) continue;
     if (wo_view_is(wo_event_text(event, WO_FIELD_NAME), "epoch")) continue;
     struct wo_run *run = &job->story.runs[job->story.run_of[event->id]];
-    const int64_t number = (int64_t)step;
-    if (run->step_first < 0 || number < run->step_first) run->step_first = number;
-    if (number > run->step_last) run->step_last = number;
+    if (run->step_first < 0 || step < run->step_first) run->step_first = step;
+    if (step > run->step_last) run->step_last = step;
   }
 }
 

@@ -7,6 +7,7 @@
 #include "parsers/event/event.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -269,6 +270,17 @@ double wo_event_number(const struct wo_event *event, enum wo_field_id id, double
 int32_t wo_event_index(const struct wo_event *event, enum wo_field_id id, int32_t otherwise) {
   const double number = wo_event_number(event, id, otherwise);
   return number >= INT32_MIN && number <= INT32_MAX ? (int32_t)number : otherwise;
+}
+
+int64_t wo_event_whole(const struct wo_event *event, enum wo_field_id id, int64_t otherwise) {
+  const struct wo_field *const field = wo_event_field(event, id);
+  const double number = field ? field->number.mid : NAN;
+  return number > -0x1p63 && number < 0x1p63 ? (int64_t)number : otherwise;
+}
+
+uint64_t wo_event_count(const struct wo_event *event, enum wo_field_id id) {
+  const int64_t number = wo_event_whole(event, id, 0);
+  return number > 0 ? (uint64_t)number : 0;
 }
 
 /* ---- Canonical text ---- */

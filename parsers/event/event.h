@@ -164,6 +164,13 @@ double wo_event_number(const struct wo_event *event, enum wo_field_id id, double
 /* The field's nominal number as an index of a card, rank or task; `otherwise` also where it is too large for one. */
 int32_t wo_event_index(const struct wo_event *event, enum wo_field_id id, int32_t otherwise);
 
+/* The field's nominal number without its fraction; `otherwise` also where it is 2^63 and more either way, as a store of evidence
+ * from elsewhere may say. */
+int64_t wo_event_whole(const struct wo_event *event, enum wo_field_id id, int64_t otherwise);
+
+/* The field's nominal number as a count: 0 also where it is less, or 2^63 and more. */
+uint64_t wo_event_count(const struct wo_event *event, enum wo_field_id id);
+
 /* The event of that id, or NULL for WO_EVENT_NONE and ids out of range. */
 struct wo_event *wo_event_get(const struct wo_event_store *store, wo_event_id id);
 

@@ -104,12 +104,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(whole.status == WO_OK && data[whole.tail_offset] != 0 && tail <= whole.len);
     require(memcmp(whole.text + whole.len - tail, data + whole.tail_offset, tail) == 0);
   }
+  /* How much of damaged data liblzma gives before it says so depends on the room for it. */
+  const bool is_damaged = whole.is_compressed && whole.status == WO_E_SYNTAX;
   for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {
     read_all(fd, caps[i], &chopped);
-    require(chopped.len == whole.len && chopped.status == whole.status && chopped.is_compressed == whole.is_compressed);
-    require(memcmp(chopped.text, whole.text, whole.len) == 0);
+    require(is_damaged ? chopped.len <= whole.len : chopped.len == whole.len);
+    require(chopped.status == whole.status && chopped.is_compressed == whole.is_compressed);
+    require(memcmp(chopped.text, whole.text, chopped.len) == 0);
   }
-  require(read_files(fd, 4096) == read_files(fd, 7));
+  if (!is_damaged) require(read_files(fd, 4096) == read_files(fd, 7));
   close(fd);
   return 0;
 }

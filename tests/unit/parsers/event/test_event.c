@@ -177,6 +177,31 @@ static void test_all_fields_in_any_order(void **state) {
 
 /* ---- Text ---- */
 
+/* Numbers from elsewhere may be none that an integer can hold. */
+static void test_whole_numbers(void **state) {
+  (void)state;
+  static const struct {
+    double number;
+    int64_t whole;
+    uint64_t count;
+    int32_t index;
+  } rows[] = {{41.75, 41, 41, 41}, {-85, -85, 0, -85}, {0x1p40, INT64_C(1) << 40, UINT64_C(1) << 40, 7},
+              {0x1p63, 7, 0, 7},   {-0x1p63, 7, 0, 7}, {1e300, 7, 0, 7},
+              {-1e300, 7, 0, 7}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct wo_event_store store;
+    wo_event_store_init(&store);
+    struct wo_event *const event = wo_event_add(&store, WO_KIND_PROGRESS, (struct wo_span){0}, WO_VIEW("x"));
+    assert_true(wo_event_set_number(&store, event, WO_FIELD_STEP, wo_interval_exact(rows[i].number)));
+    assert_int_equal(wo_event_whole(event, WO_FIELD_STEP, 7), rows[i].whole);
+    assert_int_equal(wo_event_count(event, WO_FIELD_STEP), rows[i].count);
+    assert_int_equal(wo_event_index(event, WO_FIELD_STEP, 7), rows[i].index);
+    assert_int_equal(wo_event_whole(event, WO_FIELD_SAMPLES, -1), -1);
+    assert_int_equal(wo_event_count(event, WO_FIELD_SAMPLES), 0);
+    wo_event_store_done(&store);
+  }
+}
+
 static void test_to_text(void **state) {
   (void)state;
   struct wo_event_store store;
@@ -243,6 +268,7 @@ int main(void) {
       cmocka_unit_test(test_memory_cap),
       cmocka_unit_test(test_fields_keep_first_value),
       cmocka_unit_test(test_all_fields_in_any_order),
+      cmocka_unit_test(test_whole_numbers),
       cmocka_unit_test(test_to_text),
       cmocka_unit_test(test_every_failing_allocation),
   };
