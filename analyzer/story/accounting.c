@@ -22,20 +22,6 @@ static bool is_job_row(const struct wo_event *event) {
   return event->kind == WO_KIND_JOB_INFO && wo_story_is_accounting(event) && !wo_event_field(event, WO_FIELD_STEP_ID);
 }
 
-/* A table such as seff's begins with the id of the job, in the words by which scripts begin a run. */
-static void set_heads_of_tables_aside(struct wo_job *job) {
-  for (size_t i = 0; i < job->events.count; i++) {
-    struct wo_event *const head = &job->events.items[i];
-    if (head->kind != WO_KIND_RUN_START) continue;
-    wo__each_beside (row, job, head) {
-      if (!is_job_row(row)) continue;
-      head->kind = WO_KIND_JOB_INFO;
-      head->is_quoted = true;
-      break;
-    }
-  }
-}
-
 /* A task of an array has its own id besides the id of the array. If either side does not name the task, any task matches. */
 static bool is_wanted(const struct wo_event *event, struct wanted wanted) {
   const bool is_own = wo_view_equal(wo_event_text(event, WO_FIELD_JOB), wanted.id);
@@ -99,7 +85,6 @@ static wo_event_id last_row(const struct wo_job *job, uint32_t file, struct want
 /* Each input is judged alone: the job's last start is at the end of sacct's table, wherever scontrol's text of the same job was
  * given. */
 void wo_story_choose_accounting(struct wo_job *job) {
-  set_heads_of_tables_aside(job);
   const struct wanted wanted = find_wanted(job);
   if (wanted.id.len == 0) return;
   uint32_t file = UINT32_MAX;

@@ -308,8 +308,23 @@ static void assign_runs(struct wo_job *job, const int32_t *run_of_file) {
   }
 }
 
+/* A table such as seff's begins with the id of the job, in the words by which scripts begin a run. */
+static void set_heads_of_tables_aside(struct wo_job *job) {
+  for (size_t i = 0; i < job->events.count; i++) {
+    struct wo_event *const head = &job->events.items[i];
+    if (head->kind != WO_KIND_RUN_START) continue;
+    wo__each_beside (row, job, head) {
+      if (row->kind != WO_KIND_JOB_INFO || !wo_story_is_accounting(row)) continue;
+      head->kind = WO_KIND_JOB_INFO;
+      head->is_quoted = true;
+      break;
+    }
+  }
+}
+
 enum wo_status wo__runs_find(struct wo_job *job) {
   struct wo_story *story = &job->story;
+  set_heads_of_tables_aside(job);
   /* A run ends with an event, or with its file, or is an attempt, which a file is named after. */
   const size_t most = job->events.count + 2 * job->input_count;
   story->run_room = most < WO_LIMIT_RUNS ? most : WO_LIMIT_RUNS;

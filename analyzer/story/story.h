@@ -37,8 +37,7 @@ bool wo_story_is_memory(const struct wo_event *event);
 /* Whether an event comes from the accounting of SLURM, not from a log. */
 bool wo_story_is_accounting(const struct wo_event *event);
 
-/* Ignores (is_quoted) rows of accounting about other jobs and about earlier starts of this one. The first line of a table is no
- * start of a run. */
+/* Ignores (is_quoted) rows of accounting about other jobs and about earlier starts of this one. */
 void wo_story_choose_accounting(struct wo_job *job);
 
 /* The state of the job as a whole by accounting ("COMPLETED"), from its last row that is not ignored; empty without

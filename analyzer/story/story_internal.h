@@ -84,7 +84,8 @@ enum wo_status wo__file_hosts_find(struct wo_job *job);
  * story->runs allocated. *ret_run_of_file has one entry for each input: the index of its run, or -1. WO_E_NOMEM. */
 enum wo_status wo__attempts_find(struct wo_job *job, const int32_t **ret_run_of_file);
 
-/* Fills story->runs and story->run_of. The last run of each file is current. WO_E_NOMEM. */
+/* Fills story->runs and story->run_of. The last run of each file is current. The first line of a table of accounting is no start
+ * of a run, and ignored (is_quoted) as one. WO_E_NOMEM. */
 enum wo_status wo__runs_find(struct wo_job *job);
 
 /* Fills the failure, the outcome and the steps of each run. */
