@@ -4,12 +4,13 @@
 A change takes the lines of a log and yields variants. Each states its relation to the diagnosis of the log itself:
   same    the outcome and the family of the cause stay
   weaker  they stay, or the report says less: another confidence, `unclear`, `unknown`
+  ended   the outcome stays; the report may say less of the cause
   before  the failure is not in the log any more: none is told, or the one that was told before
   flip    the job lived on: the failure is told as survived, and the outcome is no memory failure
 """
 import re
 
-SAME, WEAKER, BEFORE, FLIP = "same", "weaker", "before", "flip"
+SAME, WEAKER, ENDED, BEFORE, FLIP = "same", "weaker", "ended", "before", "flip"
 PLACES = 20
 
 
@@ -256,7 +257,7 @@ def others_among(lines, _root):
     """Processes without labels write between the lines of a traceback."""
     if any(HEADER in line for line in lines):
         for other in OTHERS:
-            yield Variant([part for at, line in enumerate(lines) for part in ((line, other) if at % 2 == 1 else (line,))], WEAKER)
+            yield Variant([part for at, line in enumerate(lines) for part in ((line, other) if at % 2 == 1 else (line,))], ENDED)
 
 
 def seff_tail(lines, _root):
@@ -303,9 +304,9 @@ def held_back(lines, _root):
     Steps show that it was not the first one, which may change the cause."""
     starts = [at for at, line in enumerate(lines[:-1]) if HEADER in line]
     if starts and re.match(r'\s*File "[^"]*", line \d+, in <module>', lines[starts[-1] + 1]):
-        yield Variant(lines + STEPS + EXIT, WEAKER)
-        yield Variant(STEPS[:8] + lines + STEPS[8:] + EXIT, WEAKER)
-        yield Variant(STEPS[:8] + lines + STEPS[8:], WEAKER)
+        yield Variant(lines + STEPS + EXIT, ENDED)
+        yield Variant(STEPS[:8] + lines + STEPS[8:] + EXIT, ENDED)
+        yield Variant(STEPS[:8] + lines + STEPS[8:], ENDED)
 
 
 # ---- Figures of a message of PyTorch ----
