@@ -93,7 +93,8 @@ void wo__read_identity(struct wo_job *job) {
     if (event->is_quoted && wo_story_is_accounting(event)) continue;
     if (story->job_id.len == 0) story->job_id = wo__job_id_of(event);
     if (event->rank > highest) highest = event->rank;
-    if (highest_task(event) > task) task = highest_task(event);
+    const int32_t ended = highest_task(event);
+    if (ended > task) task = ended;
     if (wo_kind_class(event->kind) != WO_CLASS_CONTEXT || event->kind == WO_KIND_ELASTIC) {
       add_node(story, event->host.len > 0 ? event->host : wo_event_text(event, WO_FIELD_HOST));
     }

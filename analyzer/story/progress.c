@@ -23,6 +23,12 @@ static bool was_held_back(const struct wo_job *job, const struct wo_event *step,
          job->story.run_of[step->id] == job->story.run_of[failure->id] && wo__may_be_held_back(step, failure);
 }
 
+/* Whether a step is further than what is known, by the same count. */
+static bool is_further(const struct wo_story *story, const struct wo_event *step) {
+  const bool is_same_count = story->step < 0 || wo_view_equal(story->step_unit, wo_event_text(step, WO_FIELD_NAME));
+  return is_same_count && wo_event_number(step, WO_FIELD_STEP, -1) > (double)story->step;
+}
+
 /* The last step of what a process printed that ended with an exception stands below that, where a buffer held it back. */
 static void read_steps_held_back(struct wo_job *job, const struct wo_event *failure) {
   const struct wo_event *last = NULL;
@@ -30,7 +36,7 @@ static void read_steps_held_back(struct wo_job *job, const struct wo_event *fail
   wo_each_event (event, &job->events) {
     if (was_held_back(job, event, failure) && (!last || event->span.line > last->span.line)) last = event;
   }
-  if (last && wo_event_number(last, WO_FIELD_STEP, -1) > (double)job->story.step) take_step(&job->story, last);
+  if (last && is_further(&job->story, last)) take_step(&job->story, last);
 }
 
 /* Of what stands before the failure the newest is stored first, so the first one counts, and of a share of an epoch and the bar

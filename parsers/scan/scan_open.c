@@ -97,8 +97,8 @@ static size_t text_start(struct wo_view full, size_t start, size_t length) {
   return at;
 }
 
-/* SLURM's daemon speaks of all tasks of a step on its node, and srun labels that as the output of the first of them; but of one task
- * while it starts that one. */
+/* SLURM's daemon speaks of all tasks of a step on its node, and srun labels that as the output of the first of them; but of one
+ * task while it starts that one. */
 static int32_t rank_of(const struct wo_line *line) {
   const bool is_of_step = wo_view_starts(line->text, "slurmstepd") && !wo_view_has(line->text, "execve");
   return is_of_step ? WO_RANK_UNKNOWN : line->prefix.rank;

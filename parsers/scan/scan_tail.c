@@ -123,7 +123,8 @@ static bool is_plain(struct wo_view raw) {
 
 /* ---- What is known already ---- */
 
-/* Whether the event says that something failed, by itself, and was not caught. A program that warns of its failure has caught it. */
+/* Whether the event says that something failed, by itself, and was not caught. A program that warns of its failure has caught it.
+ */
 static bool is_failure(const struct wo_event *event) {
   const enum wo_class class = wo_kind_class(event->kind);
   if (wo_event_number(event, WO_FIELD_IS_CAUGHT, 0) == WO_CAUGHT_RECORDED || event->severity == WO_SEVERITY_WARNING) return false;

@@ -49,6 +49,10 @@ static const struct number_row number_rows[] = {
      "step 41: loss 2\nTraceback (most recent call last):\n  File \"/home/user/train.py\", line 88, in <module>\n    "
      "main()\n" OOM_ON("0") "step 42: loss 2\nstep 43: loss 2\n",
      "oom.step", 43},
+    {"a count of something else that a buffer held back",
+     "step 41: loss 2\nTraceback (most recent call last):\n  File \"/home/user/train.py\", line 88, in <module>\n    "
+     "main()\n" OOM_ON("0") "epoch 42: loss 2\nepoch 43: loss 2\n",
+     "oom.step", 41},
     {"a step below what may have been caught", "step 41: loss 2\n" OOM_ON("0") "step 42: loss 2\n", "oom.step", 41},
     {"no step is unknown, not zero", OOM_ON("0"), "oom.step", (double)NAN},
     {"evidence by kind", OOM_ON("0") "srun: error: gpu09: task 1: Exited with exit code 1\n", "count.task_exit", 1},
